@@ -1,0 +1,59 @@
+# `make train` and `make test` set everything up on a machine that has only
+# Python 3.11, make and git. The other targets build on the same environments.
+PYTHON ?= python3.11
+VENV ?= .venv
+VENV215 ?= .venv-tf215
+PYTEST_FLAGS ?=
+
+BIN = $(VENV)/bin
+READY = $(VENV)/.ready
+READY215 = $(VENV215)/.ready
+PIP_FLAGS = --disable-pip-version-check --quiet
+
+.PHONY: help
+help: ## Show this help
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# An environment is ready when its stamp is newer than what defines it; it is
+# built anew rather than mended, so a broken install cannot linger.
+$(READY): setup.py constraints/py311-tf221.txt
+	@echo "Setting up $(VENV) (TensorFlow 2.21); a few minutes the first time"
+	rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install $(PIP_FLAGS) -c constraints/py311-tf221.txt -e '.[all,dev]'
+	touch $@
+
+$(READY215): setup.py constraints/py311-tf215.txt
+	@echo "Setting up $(VENV215) (TensorFlow 2.15 and Reverb)"
+	rm -rf $(VENV215) && $(PYTHON) -m venv $(VENV215)
+	$(VENV215)/bin/pip install $(PIP_FLAGS) -c constraints/py311-tf215.txt -e '.[all,dev,reverb]'
+	touch $@
+
+.PHONY: setup
+setup: $(READY) ## Set up the default environment
+
+.PHONY: lint
+lint: $(READY) ## Style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy tf_mmdrl
+
+.PHONY: test
+test: $(READY) lint ## Everything but the slow tests, on TensorFlow 2.21
+	$(BIN)/python -m pytest -m "not slow" -n 2 $(PYTEST_FLAGS)
+
+.PHONY: test-slow
+test-slow: $(READY) ## The slow tests only
+	$(BIN)/python -m pytest -m slow $(PYTEST_FLAGS)
+
+.PHONY: test-tf215
+test-tf215: $(READY215) ## The tests on TensorFlow 2.15, Reverb included
+	$(VENV215)/bin/python -m pytest -m "not slow" -n 2 $(PYTEST_FLAGS)
+
+.PHONY: format
+format: $(READY) ## Rewrite the code in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: clean
+clean: ## Remove the environments and caches
+	rm -rf $(VENV) $(VENV215) .pytest_cache .mypy_cache .ruff_cache build *.egg-info

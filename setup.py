@@ -1,0 +1,63 @@
+"""Packaging of tf-mmdrl.
+
+Exact versions live in `constraints/`, one file per TensorFlow line; the ranges
+here only say what the code is written for.
+"""
+
+import pathlib
+
+import setuptools
+
+_HERE = pathlib.Path(__file__).parent
+
+_VERSION = {}
+exec((_HERE / "tf_mmdrl" / "version.py").read_text(), _VERSION)
+
+INSTALL_REQUIRES = [
+  "absl-py",
+  "ale-py>=0.12",
+  "gymnasium>=1.1",
+  "numpy<2",  # tf-agents 0.19 cannot sample a uint8 spec with numpy 2
+  "tensorboard",
+  "tensorflow>=2.15.1,<2.22",
+  "tf-agents==0.19.0",
+  "tf-keras>=2.15.1,<2.22",
+]
+
+MINATAR = ["MinAtar>=1.0.15"]
+PLOTS = ["matplotlib", "imageio", "imageio-ffmpeg"]
+REPORT = PLOTS + ["rliable", "pandas<3"]
+EXTRAS = {
+  "minatar": MINATAR,
+  "plots": PLOTS,
+  "report": REPORT,
+  "reverb": ["dm-reverb==0.14.0"],  # loads with tensorflow 2.15 only
+  "dev": ["hypothesis", "mypy", "psutil", "pytest", "pytest-xdist", "ruff"],
+}
+EXTRAS["all"] = sorted(set(MINATAR + REPORT))
+
+setuptools.setup(
+  name="tf-mmdrl",
+  version=_VERSION["__version__"],
+  description=(
+    "Distributional reinforcement learning via moment matching (MMDQN)"
+    " for TensorFlow and TF-Agents"
+  ),
+  long_description=(_HERE / "README.md").read_text(),
+  long_description_content_type="text/markdown",
+  license="Apache-2.0",
+  packages=setuptools.find_packages(include=["tf_mmdrl", "tf_mmdrl.*"]),
+  package_data={"tf_mmdrl": ["py.typed"]},
+  python_requires=">=3.10,<3.12",
+  install_requires=INSTALL_REQUIRES,
+  extras_require=EXTRAS,
+  entry_points={"console_scripts": ["mmdrl = tf_mmdrl.cli.main:main"]},
+  classifiers=[
+    "Development Status :: 3 - Alpha",
+    "Intended Audience :: Science/Research",
+    "License :: OSI Approved :: Apache Software License",
+    "Programming Language :: Python :: 3.10",
+    "Programming Language :: Python :: 3.11",
+    "Topic :: Scientific/Engineering :: Artificial Intelligence",
+  ],
+)

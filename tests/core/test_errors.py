@@ -1,0 +1,17 @@
+import pytest
+
+from tf_mmdrl.core import errors
+
+
+@pytest.mark.parametrize(
+  "name, hint",
+  [
+    ("Gausian", "did you mean 'gaussian'"),
+    ("zzzz", "known: gaussian, laplace"),
+  ],
+)
+def test_unknown_name_offers_the_nearest(name, hint):
+  error = errors.unknown_name("kernel", name, ["laplace", "gaussian"])
+  assert isinstance(error, errors.UserError)
+  assert f"unknown kernel {name!r}" in str(error)
+  assert hint in str(error)

@@ -1,0 +1,1 @@
+"""The `mmdrl` command; one file per subcommand."""

@@ -1,0 +1,66 @@
+"""The `mmdrl` command: finds the subcommand, shows errors as one line.
+
+A subcommand is a module with `add_arguments(parser)` and `run(args) -> int`.
+It imports TensorFlow inside `run`, so that help and bad flags answer at once.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+from typing import Optional, Sequence
+
+from tf_mmdrl import version
+from tf_mmdrl.core import errors
+
+# Subcommand -> the line `mmdrl --help` shows for it.
+COMMANDS: dict[str, str] = {}
+
+EXIT_OK = 0
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+  """Runs the command line; returns the exit code."""
+  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow
+  argv = sys.argv[1:] if argv is None else list(argv)
+  parser = _parser(argv)
+  args = parser.parse_args(argv)
+  try:
+    return args.run(args)
+  except errors.UserError as error:
+    print(f"mmdrl: {error}", file=sys.stderr)
+    return EXIT_BAD_INPUT
+  except KeyboardInterrupt:
+    print("mmdrl: interrupted", file=sys.stderr)
+    return EXIT_INTERRUPTED
+  except BrokenPipeError:  # `mmdrl ... | head`
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_OK
+
+
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+  parser = argparse.ArgumentParser(
+    prog="mmdrl",
+    description="Distributional RL via moment matching (MMDQN).",
+  )
+  parser.add_argument(
+    "--version", action="version", version=f"%(prog)s {version.__version__}"
+  )
+  commands = parser.add_subparsers(
+    title="commands", metavar="COMMAND", required=True
+  )
+  wanted = next((word for word in argv if not word.startswith("-")), None)
+  for name, help_line in COMMANDS.items():
+    command = commands.add_parser(
+      name,
+      help=help_line,
+      description=help_line,
+      formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    if name == wanted:  # the other modules stay unloaded
+      module = importlib.import_module(f"tf_mmdrl.cli.{name}")
+      module.add_arguments(command)
+      command.set_defaults(run=module.run)
+  return parser
