@@ -1,0 +1,1 @@
+"""Pure functions: the mathematics, with no state and no randomness."""
