@@ -1,0 +1,106 @@
+"""Slow, obviously right float64 NumPy versions of the mathematics."""
+
+import numpy as np
+
+
+def value(kernel, x, y):
+  """k(x, y) - k(0), from the kernel's definition.
+
+  The constant k(0) drops out of every discrepancy; without it float64 keeps
+  more digits.
+
+  Args:
+    kernel: a kernel.
+    x: [D].
+    y: [M, D].
+
+  Returns:
+    [M].
+  """
+  d2 = np.sum((x - y) ** 2, axis=-1)
+  name = type(kernel).__name__
+  if name == "GaussianMixture":
+    pairs = zip(kernel.bandwidths, kernel.coefficients)
+    return sum(c * np.expm1(-d2 / h) for h, c in pairs)
+  if name == "Unrectified":
+    return -(d2 ** (kernel.alpha / 2))
+  if name == "Laplace":
+    return np.expm1(-np.sqrt(d2) / kernel.h)
+  if name == "Multiquadric":
+    return 1 - np.sqrt(1 + d2 / kernel.h)
+  if name == "ExpProd":
+    return np.expm1(np.sum(x * y, axis=-1) / kernel.sigma**2)
+  assert name == "Sum", name
+  pairs = zip(kernel.coefficients, kernel.terms)
+  return sum(c * value(k, x, y) for c, k in pairs)
+
+
+def gradient(kernel, x, y):
+  """dk(x, y) / dx, [M, D]; 0 where an unsmooth kernel's points coincide."""
+  d = x - y
+  d2 = np.sum(d**2, axis=-1, keepdims=True)
+  name = type(kernel).__name__
+  if name == "GaussianMixture":
+    pairs = zip(kernel.bandwidths, kernel.coefficients)
+    return sum(-2 * c * d / h * np.exp(-d2 / h) for h, c in pairs)
+  if name == "Sum":
+    pairs = zip(kernel.coefficients, kernel.terms)
+    return sum(c * gradient(k, x, y) for c, k in pairs)
+  if name == "ExpProd":
+    scale = kernel.sigma**2
+    return y / scale * np.exp(np.sum(x * y, -1, keepdims=True) / scale)
+  if name == "Multiquadric":
+    return -d / kernel.h / np.sqrt(1 + d2 / kernel.h)
+  safe = np.where(d2 > 0, d2, 1.0)
+  if name == "Unrectified":
+    return np.where(
+      d2 > 0, -kernel.alpha * safe ** (kernel.alpha / 2 - 1) * d, 0
+    )
+  assert name == "Laplace", name
+  root = np.sqrt(safe)
+  return np.where(d2 > 0, -d / root / kernel.h * np.exp(-root / kernel.h), 0)
+
+
+def softmax(log_weights):
+  weights = np.exp(np.float64(log_weights) - np.max(log_weights))
+  return weights / weights.sum()
+
+
+def mmd_squared(
+  kernel, x, y, x_weights=None, y_weights=None, *, unbiased=False
+):
+  """MMD^2 of one example and its derivatives, particle by particle.
+
+  Args:
+    kernel: a kernel.
+    x: [N] or [N, D].
+    y: [M] or [M, D].
+    x_weights: [N], summing to 1.
+    y_weights: [M], summing to 1.
+    unbiased: leave out the pairs of a particle with itself.
+
+  Returns:
+    The value, and the derivatives in x (its shape).
+  """
+  shape = np.shape(x)
+  x = np.float64(x).reshape([len(x), -1])
+  y = np.float64(y).reshape([len(y), -1])
+  a = np.full(len(x), 1 / len(x)) if x_weights is None else x_weights
+  b = np.full(len(y), 1 / len(y)) if y_weights is None else y_weights
+  total, slope = 0.0, np.zeros_like(x)
+  for i in range(len(x)):
+    inner = a.copy()
+    if unbiased:
+      inner[i] = 0
+      inner /= 1 - np.sum(a**2)
+    total += a[i] * inner @ value(kernel, x[i], x)
+    total -= 2 * a[i] * b @ value(kernel, x[i], y)
+    slope[i] = 2 * a[i] * inner @ gradient(kernel, x[i], x)
+    slope[i] -= 2 * a[i] * b @ gradient(kernel, x[i], y)
+  for i in range(len(y)):
+    inner = b.copy()
+    if unbiased:
+      inner[i] = 0
+      inner /= 1 - np.sum(b**2)
+    total += b[i] * inner @ value(kernel, y[i], y)
+  return total, slope.reshape(shape)

@@ -1,0 +1,384 @@
+"""Every kernel and method against a float64 loop over pairs."""
+
+import functools
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import oracle
+import pytest
+import tensorflow as tf
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.ops import kernels, mmd
+
+Method, Estimator = mmd.Method, mmd.Estimator
+
+_MIXTURE = kernels.gaussian_mixture()
+_CASES = {
+  "mixture-spectral": (_MIXTURE, Method.SPECTRAL),
+  "mixture-pairwise": (_MIXTURE, Method.PAIRWISE),
+  "narrow-spectral": (kernels.gaussian(0.3), Method.SPECTRAL),
+  "wide-spectral": (kernels.gaussian(500.0), Method.SPECTRAL),
+  "energy-sorted": (kernels.unrectified(1.0), Method.SORTED),
+  "energy-pairwise": (kernels.unrectified(1.0), Method.PAIRWISE),
+  "unrectified-0.5": (kernels.unrectified(0.5), Method.AUTO),
+  "unrectified-1.5": (kernels.unrectified(1.5), Method.AUTO),
+  "unrectified-2": (kernels.unrectified(2.0), Method.AUTO),
+  "laplace": (kernels.laplace(2.0), Method.AUTO),
+  "multiquadric": (kernels.multiquadric(4.0), Method.AUTO),
+  "sum": (
+    kernels.weighted_sum(
+      [kernels.gaussian(2.0), kernels.unrectified(1.0)], [0.5, 2.0]
+    ),
+    Method.AUTO,
+  ),
+}
+_MODES = {
+  "eager": lambda f: f,
+  "graph": tf.function,
+  "xla": functools.partial(tf.function, jit_compile=True),
+}
+_SPREADS = (0.01, 1.0, 30.0, 200.0, 2000.0)
+# How far y is from x, in units of the spread: far, near, nearly converged.
+_GAPS = (1.0, 0.03, 0.001)
+
+
+def _value_and_gradient(kernel, method=Method.AUTO, **options):
+  def compute(x, y, x_log_weights=None, y_log_weights=None):
+    with tf.GradientTape() as tape:
+      tape.watch(x)
+      value = mmd.mmd_squared(
+        x,
+        y,
+        kernel=kernel,
+        method=method,
+        x_log_weights=x_log_weights,
+        y_log_weights=y_log_weights,
+        **options,
+      )
+    return value, tape.gradient(value, x)
+
+  return compute
+
+
+def _particles(seed, spread, gap, num_x, num_y):
+  rng = np.random.default_rng(seed)
+  x = rng.normal(size=[2, num_x]) * spread / 4
+  y = x[:, rng.integers(num_x, size=num_y)]
+  y = y + gap * spread / 4 * rng.normal(size=y.shape)
+  offset = rng.normal(size=[2, 1]) * spread
+  return (x + offset).astype(np.float32), (y + offset).astype(np.float32)
+
+
+def _assert_exact(value, gradient, wanted, wanted_gradient):
+  """The bars: 1e-5 and 1e-4 above 1e-4, 1e-2 down to 1e-7."""
+  if wanted < 1e-7:
+    return False
+  value_bar, gradient_bar = (1e-5, 1e-4) if wanted > 1e-4 else (1e-2, 1e-2)
+  assert abs(value - wanted) <= value_bar * wanted
+  # Where all particles are out of each other's reach the gradient vanishes;
+  # float32 then leaves its rounding of the kernel's slope.
+  noise = 2e-7 / len(gradient)
+  scale = np.max(np.abs(wanted_gradient))
+  np.testing.assert_allclose(
+    gradient, wanted_gradient, rtol=0, atol=gradient_bar * scale + noise
+  )
+  return True
+
+
+@pytest.mark.parametrize("mode", _MODES)
+@pytest.mark.parametrize("case", _CASES)
+@pytest.mark.parametrize("num_x, num_y", [(40, 40), (1, 1), (7, 25)])
+def test_equals_the_loop(case, mode, num_x, num_y):
+  kernel, method = _CASES[case]
+  compute = _MODES[mode](_value_and_gradient(kernel, method))
+  checked = 0
+  for spread in _SPREADS:
+    for seed, gap in enumerate(_GAPS):
+      x, y = _particles(seed, spread, gap, num_x, num_y)
+      value, gradient = compute(tf.constant(x), tf.constant(y))
+      for row in range(2):
+        wanted = oracle.mmd_squared(kernel, x[row], y[row])
+        checked += _assert_exact(value[row], gradient[row], *wanted)
+  assert checked >= 8
+
+
+@pytest.mark.parametrize("mode", _MODES)
+@pytest.mark.parametrize("spread", [0.01, 1.0, 30.0])
+def test_exp_prod_equals_the_loop(mode, spread):
+  kernel = kernels.exp_prod(spread)  # at the returns' own size
+  compute = _MODES[mode](_value_and_gradient(kernel))
+  x, y = _particles(0, spread, 1.0, 10, 12)
+  value, gradient = compute(tf.constant(x), tf.constant(y))
+  for row in range(2):
+    assert _assert_exact(
+      value[row], gradient[row], *oracle.mmd_squared(kernel, x[row], y[row])
+    )
+
+
+@pytest.mark.parametrize("mode", _MODES)
+@pytest.mark.parametrize(
+  "case", ["mixture-spectral", "mixture-pairwise", "energy-sorted", "laplace"]
+)
+def test_weights_with_zeros(case, mode):
+  kernel, method = _CASES[case]
+  compute = _MODES[mode](_value_and_gradient(kernel, method))
+  rng = np.random.default_rng(0)
+  x, y = _particles(0, 5.0, 0.3, 20, 30)
+  x_log = rng.normal(size=x.shape).astype(np.float32)
+  y_log = rng.normal(size=y.shape).astype(np.float32)
+  x_log[:, ::3] = -np.inf
+  y_log[:, 0] = -np.inf
+  value, gradient = compute(*map(tf.constant, (x, y, x_log, y_log)))
+  for row in range(2):
+    weights = oracle.softmax(x_log[row]), oracle.softmax(y_log[row])
+    wanted = oracle.mmd_squared(kernel, x[row], y[row], *weights)
+    assert _assert_exact(value[row], gradient[row], *wanted)
+  assert not np.any(gradient[:, ::3])
+
+
+@pytest.mark.parametrize("estimator", Estimator)
+@pytest.mark.parametrize(
+  "kernel, method",
+  [
+    (_MIXTURE, Method.AUTO),
+    (_MIXTURE, Method.PAIRWISE),
+    (kernels.unrectified(1.0), Method.AUTO),
+    (kernels.laplace(1.0), Method.AUTO),
+    (kernels.exp_prod(3.0), Method.AUTO),
+  ],
+)
+def test_gradient_of_the_weights(kernel, method, estimator):
+  if estimator is Estimator.UNBIASED:
+    method = Method.AUTO
+  x, y = _particles(0, 4.0, 0.5, 20, 20)
+  log_weights = np.random.default_rng(1).normal(size=x.shape)
+  variable = tf.Variable(log_weights)
+  with tf.GradientTape() as tape:
+    value = mmd.mmd_squared(
+      tf.constant(x, tf.float64),
+      y,
+      kernel=kernel,
+      x_log_weights=variable,
+      estimator=estimator,
+      method=method,
+    )
+  gradient = tape.gradient(value, variable).numpy()
+  unbiased = estimator is Estimator.UNBIASED
+  for index in (0, 7, 19):
+    ends = []
+    for step in (1e-5, -1e-5):
+      moved = log_weights[0].copy()
+      moved[index] += step
+      ends.append(
+        oracle.mmd_squared(
+          kernel, x[0], y[0], oracle.softmax(moved), unbiased=unbiased
+        )[0]
+      )
+    slope = (ends[0] - ends[1]) / 2e-5
+    np.testing.assert_allclose(gradient[0, index], slope, rtol=1e-4, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+  "kernel", [_MIXTURE, kernels.unrectified(1.0), kernels.exp_prod(2.0)]
+)
+@pytest.mark.parametrize("mode", _MODES)
+def test_unbiased_equals_the_loop(kernel, mode):
+  compute = _MODES[mode](
+    _value_and_gradient(kernel, estimator=Estimator.UNBIASED)
+  )
+  x, y = _particles(0, 3.0, 1.0, 9, 14)
+  value, gradient = compute(tf.constant(x), tf.constant(y))
+  for row in range(2):
+    wanted, slope = oracle.mmd_squared(kernel, x[row], y[row], unbiased=True)
+    np.testing.assert_allclose(value[row], wanted, rtol=1e-5)
+    np.testing.assert_allclose(
+      gradient[row], slope, atol=1e-5 * np.max(np.abs(slope))
+    )
+
+
+@pytest.mark.parametrize(
+  "kernel", [_MIXTURE, kernels.unrectified(1.0), kernels.exp_prod(2.0)]
+)
+def test_vector_valued_returns(kernel):
+  rng = np.random.default_rng(0)
+  x = rng.normal(size=[2, 6, 3]).astype(np.float32)
+  y = rng.normal(size=[2, 8, 3]).astype(np.float32)
+  value, gradient = _value_and_gradient(kernel)(tf.constant(x), y)
+  for row in range(2):
+    wanted = oracle.mmd_squared(kernel, x[row], y[row])
+    assert _assert_exact(value[row], gradient[row], *wanted)
+
+
+@pytest.mark.parametrize("case", _CASES)
+def test_repeated_particles(case):
+  kernel, method = _CASES[case]
+  x = np.array([[1.0, 1.0, 1.0, -2.0, -2.0, 0.5] * 4], np.float32)
+  y = np.array([[1.0, 0.5, 0.5, 3.0, -2.0, 3.0] * 4], np.float32)
+  value, gradient = _value_and_gradient(kernel, method)(tf.constant(x), y)
+  assert _assert_exact(
+    value[0], gradient[0], *oracle.mmd_squared(kernel, x[0], y[0])
+  )
+
+
+@pytest.mark.parametrize("mode", _MODES)
+def test_spectral_stays_right_beyond_any_range(mode):
+  """Far outliers would need more frequencies than pairs: no wrong number."""
+  compute = _MODES[mode](_value_and_gradient(_MIXTURE, Method.SPECTRAL))
+  for outlier in (10.0, 1e3, 1e5, 1e7):
+    x, y = _particles(0, 4.0, 0.5, 20, 20)
+    x[0, 3], y[0, 5] = outlier, -outlier
+    value, gradient = compute(tf.constant(x), tf.constant(y))
+    for row in range(2):
+      wanted = oracle.mmd_squared(_MIXTURE, x[row], y[row])
+      assert _assert_exact(value[row], gradient[row], *wanted)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("case", ["mixture-spectral", "mixture-pairwise"])
+def test_what_is_not_finite_is_not_hidden(case, bad):
+  kernel, method = _CASES[case]
+  x, y = _particles(0, 4.0, 0.5, 20, 20)
+  y[0, 3] = bad
+  value, _ = _value_and_gradient(kernel, method)(tf.constant(x), y)
+  assert not np.isfinite(value[0])
+  assert np.isfinite(value[1])
+
+
+def test_chunks_of_rows_change_nothing():
+  x, y = _particles(0, 3.0, 0.5, 300, 400)  # two chunks of rows
+  kernel = kernels.laplace(1.0)
+  value, gradient = _value_and_gradient(kernel)(tf.constant(x), y)
+  d = np.float64(x[0])[:, None] - np.float64(np.concatenate([x, y], 1)[0])
+  signs = np.repeat([1 / 300, -1 / 400], [300, 400])
+  slope = 2 / 300 * (-np.sign(d) * np.exp(-np.abs(d))) @ signs
+  np.testing.assert_allclose(
+    gradient[0], slope, atol=1e-5 * np.max(np.abs(slope))
+  )
+  few = mmd.mmd_squared(x[:, :100], y[:, :100], kernel=kernel)
+  assert value.shape == few.shape == [2]
+
+
+def test_a_bandwidth_for_each_example():
+  bandwidths = tf.constant([[0.5], [6.0]])
+  x, y = _particles(0, 4.0, 0.5, 30, 30)
+  for method in (Method.SPECTRAL, Method.PAIRWISE):
+    value, gradient = _value_and_gradient(
+      kernels.GaussianMixture(bandwidths), method
+    )(tf.constant(x), y)
+    for row, h in enumerate((0.5, 6.0)):
+      wanted = oracle.mmd_squared(kernels.gaussian(h), x[row], y[row])
+      assert _assert_exact(value[row], gradient[row], *wanted)
+
+
+def test_no_gradient_flows_into_the_target():
+  x, y = map(tf.constant, _particles(0, 4.0, 0.5, 30, 30))
+  with tf.GradientTape() as tape:
+    tape.watch(y)
+    value = mmd.mmd_squared(x, y, kernel=_MIXTURE)
+  assert tape.gradient(value, y) is None
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_half_precision_is_computed_in_float32(dtype):
+  x, y = (tf.cast(p, dtype) for p in _particles(0, 4.0, 0.5, 30, 30))
+  value = mmd.mmd_squared(x, y, kernel=_MIXTURE)
+  assert value.dtype == tf.float32
+  wide = mmd.mmd_squared(
+    tf.cast(x, tf.float64), tf.cast(y, tf.float64), kernel=_MIXTURE
+  )
+  assert wide.dtype == tf.float64
+  np.testing.assert_allclose(value, wide, rtol=1e-5)
+
+
+def test_float64_is_exact_to_float64():
+  x, y = (np.float64(p) for p in _particles(0, 30.0, 0.5, 40, 40))
+  value, gradient = _value_and_gradient(_MIXTURE, Method.SPECTRAL)(
+    tf.constant(x), y
+  )
+  wanted, slope = oracle.mmd_squared(_MIXTURE, x[0], y[0])
+  np.testing.assert_allclose(value[0], wanted, rtol=1e-11)
+  np.testing.assert_allclose(gradient[0], slope, atol=1e-12)
+
+
+# Laws, for whatever particles.
+
+_FLOATS = st.floats(-50, 50, width=32, allow_subnormal=False)
+_SETS = st.lists(_FLOATS, min_size=1, max_size=24)
+_LAWFUL = ["mixture-spectral", "mixture-pairwise", "energy-sorted", "laplace"]
+
+
+def _mmd(case, x, y):
+  kernel, method = _CASES[case]
+  value = mmd.mmd_squared(
+    np.float32([x]), np.float32([y]), kernel=kernel, method=method
+  )
+  return float(value[0])
+
+
+@pytest.mark.parametrize("case", _LAWFUL)
+@hypothesis.given(x=_SETS, y=_SETS, shift=st.integers(-64, 64))
+@hypothesis.settings(max_examples=25, deadline=None)
+def test_laws(case, x, y, shift):
+  value = _mmd(case, x, y)
+  near = functools.partial(pytest.approx, rel=1e-3, abs=2e-6)
+  assert value >= (0 if case != "mixture-pairwise" else -1e-9)
+  assert _mmd(case, y, x) == near(value)
+  assert _mmd(case, x[::-1], sorted(y)) == near(value)
+  assert _mmd(case, x, x) == pytest.approx(0, abs=1e-6)
+  # Shifted in float64 first: float32 would round the particles themselves.
+  x, y = np.round(x, 2), np.round(y, 2)
+  assert _mmd(case, x + shift, y + shift) == pytest.approx(
+    _mmd(case, x, y), rel=1e-2, abs=1e-4
+  )
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 1.5, 2.0])
+@hypothesis.given(x=_SETS, y=_SETS, scale=st.sampled_from([-4.0, 0.25, 8.0]))
+@hypothesis.settings(max_examples=15, deadline=None)
+def test_unrectified_scales_with_its_order(alpha, x, y, scale):
+  x, y = np.float32([x]), np.float32([y])
+  kernel = kernels.unrectified(alpha)
+  value = mmd.mmd_squared(x, y, kernel=kernel)
+  scaled = mmd.mmd_squared(scale * x, scale * y, kernel=kernel)
+  np.testing.assert_allclose(
+    scaled, abs(scale) ** alpha * value, rtol=1e-4, atol=1e-6
+  )
+
+
+@pytest.mark.parametrize(
+  "arguments, message",
+  [
+    (dict(x=np.zeros([2, 3]), y=np.zeros([2, 3, 1])), r"\[B, N\] and \[B, M\]"),
+    (dict(x=np.zeros([3]), y=np.zeros([3])), r"\[B, N\] and \[B, M\]"),
+    (dict(x=np.zeros([2, 0]), y=np.zeros([2, 3])), "at least 1, got 0 in x"),
+    (dict(x=np.zeros([2, 3]), y=np.zeros([4, 3])), r"\(2, 3\) and \(4, 3\)"),
+    (
+      dict(
+        x=np.zeros([2, 1]), y=np.zeros([2, 3]), estimator=Estimator.UNBIASED
+      ),
+      "at least 2, got 1 in x",
+    ),
+    (
+      dict(x=np.zeros([2, 3]), y=np.zeros([2, 3]), x_log_weights=np.zeros(3)),
+      "one log-weight for each particle",
+    ),
+    (
+      dict(x=np.zeros([2, 3]), y=np.zeros([2, 3]), method=Method.SORTED),
+      "'sorted' serves .* order 1",
+    ),
+    (
+      dict(
+        x=np.zeros([2, 3]),
+        y=np.zeros([2, 3]),
+        kernel=kernels.laplace(1.0),
+        method=Method.SPECTRAL,
+      ),
+      "'spectral' serves .* Gaussian",
+    ),
+  ],
+)
+def test_bad_input_says_what_was_wanted(arguments, message):
+  with pytest.raises(errors.UserError, match=message):
+    mmd.mmd_squared(**{"kernel": _MIXTURE, **arguments})

@@ -1,0 +1,133 @@
+"""The squared MMD of any kernel, pair by pair.
+
+The three-term formula cancels: near convergence terms of the kernel's size
+leave a difference of 1e-7 and less. It is therefore summed in float64. Rows go
+in chunks, so that memory does not grow with N^2, and value and closed-form
+gradient come in one pass, so that nothing is kept for the backward pass.
+"""
+
+from typing import Tuple
+
+import tensorflow as tf
+
+from tf_mmdrl.ops.discrepancy import Discrepancy
+from tf_mmdrl.ops.kernels import Kernel
+
+# Pairs of one example that are in memory at a time.
+_CHUNK = 2**16
+
+
+def discrepancy(
+  x: tf.Tensor,
+  y: tf.Tensor,
+  x_weights: tf.Tensor,
+  y_weights: tf.Tensor,
+  *,
+  kernel: Kernel,
+  unbiased: bool = False,
+) -> Discrepancy:
+  """MMD^2 with its derivatives.
+
+  Args:
+    x: [B, N, D] particles.
+    y: [B, M, D] particles.
+    x_weights: [B, N] float64, summing to 1.
+    y_weights: [B, M] float64, summing to 1.
+    kernel: the kernel.
+    unbiased: leave out the pairs of a particle with itself (U-statistic).
+
+  Returns:
+    The discrepancy, in the dtype of x.
+  """
+  dtype = x.dtype
+  x, y = tf.cast(x, tf.float64), tf.cast(y, tf.float64)
+  xx, xx_force = _interact(x, x, x_weights, kernel)
+  xy, xy_force = _interact(x, y, y_weights, kernel)
+  yy, _ = _interact(y, y, y_weights, kernel)
+  if unbiased:
+    x_term, x_d_weights, xx_force = _without_self(
+      x, x_weights, xx, xx_force, kernel
+    )
+    y_term, _, _ = _without_self(y, y_weights, yy, tf.zeros_like(y), kernel)
+  else:
+    x_term = tf.reduce_sum(x_weights * xx, axis=1)
+    y_term = tf.reduce_sum(y_weights * yy, axis=1)
+    x_d_weights = 2 * xx
+  value = x_term + y_term - 2 * tf.reduce_sum(x_weights * xy, axis=1)
+  d_particles = 2 * x_weights[:, :, tf.newaxis] * (xx_force - xy_force)
+  return Discrepancy(
+    tf.cast(value, dtype),
+    tf.cast(d_particles, dtype),
+    tf.cast(x_d_weights - 2 * xy, dtype),
+  )
+
+
+def _without_self(x, weights, potential, force, kernel):
+  """The U-statistic of one sample: sum_(i != j) / (1 - sum_i w_i^2).
+
+  Args:
+    x: [B, N, D] particles.
+    weights: [B, N].
+    potential: [B, N] sums over j of w_j k(x_i, x_j).
+    force: [B, N, D] their derivatives.
+    kernel: the kernel.
+
+  Returns:
+    [B] the term, its derivatives [B, N] in the weights, and the [B, N, D] force
+    that gives its derivatives in the particles.
+  """
+  if kernel.properties.shift_invariant:
+    own, own_force = tf.zeros_like(potential), tf.zeros_like(x)
+  else:
+    own, slope = kernel.excess_and_slope(tf.reduce_sum(x * x, axis=2))
+    own_force = x * slope[:, :, tf.newaxis]
+  norm = 1 - tf.reduce_sum(weights**2, axis=1, keepdims=True)
+  others = potential - weights * own
+  term = tf.reduce_sum(weights * others, axis=1, keepdims=True) / norm
+  d_weights = 2 * (others + weights * term) / norm
+  norm, weights = norm[:, :, tf.newaxis], weights[:, :, tf.newaxis]
+  return term[:, 0], d_weights, (force - weights * own_force) / norm
+
+
+def _interact(x, y, weights, kernel) -> Tuple[tf.Tensor, tf.Tensor]:
+  """sum_j w_j (k(x_i, y_j) - k(0)), [B, N], and its derivative, [B, N, D]."""
+  num_rows, num_columns = x.shape[1], y.shape[1]
+  rows = max(1, _CHUNK // num_columns)
+  if rows >= num_rows:
+    return _interact_rows(x, y, weights, kernel)
+  num_chunks = -(-num_rows // rows)
+  padded = tf.pad(x, [[0, 0], [0, num_chunks * rows - num_rows], [0, 0]])
+  chunks = tf.reshape(padded, [-1, num_chunks, rows, x.shape[2]])
+  potential, force = tf.map_fn(
+    lambda chunk: _interact_rows(chunk, y, weights, kernel),
+    tf.transpose(chunks, [1, 0, 2, 3]),
+    fn_output_signature=(tf.float64, tf.float64),
+    parallel_iterations=1,
+  )
+  potential = tf.transpose(potential, [1, 0, 2])
+  force = tf.transpose(force, [1, 0, 2, 3])
+  return (
+    tf.reshape(potential, [-1, num_chunks * rows])[:, :num_rows],
+    tf.reshape(force, [-1, num_chunks * rows, x.shape[2]])[:, :num_rows],
+  )
+
+
+def _interact_rows(x, y, weights, kernel) -> Tuple[tf.Tensor, tf.Tensor]:
+  """`_interact` for rows that fit in memory together."""
+  shift_invariant = kernel.properties.shift_invariant
+  if shift_invariant:
+    statistic = sum(
+      tf.math.squared_difference(a[:, :, tf.newaxis], b[:, tf.newaxis])
+      for a, b in zip(tf.unstack(x, axis=2), tf.unstack(y, axis=2))
+    )
+  else:
+    statistic = tf.matmul(x, y, transpose_b=True)
+  excess, slope = kernel.excess_and_slope(statistic)
+  potential = tf.linalg.matvec(excess, weights)
+  # The force is linear in y, so it needs no tensor of [B, N, M, D].
+  pull = slope * weights[:, tf.newaxis]
+  force = tf.matmul(pull, y)
+  if shift_invariant:
+    total = tf.reduce_sum(pull, axis=2, keepdims=True)
+    force = 2 * (x * total - force)
+  return potential, force
