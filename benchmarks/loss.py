@@ -1,0 +1,129 @@
+"""Time and memory of the MMD loss, published formula against ours.
+
+  python benchmarks/loss.py [--particles 50 200 1000 2000 5000] [--xla]
+
+Value and gradient, batch 32, Gaussian kernels of bandwidths 1 to 10. The two
+are timed in turn in one process, so their ratio means something on a busy
+machine; memory is each one's peak in a process of its own.
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import published
+import tensorflow as tf
+import timing
+
+from tf_mmdrl.ops import kernels, mmd
+
+BATCH = 32
+# The published formula wants 3 x 10 x [32, N, N] floats and more for the
+# gradient: above this N it does not fit in 16 GB.
+LARGEST_PUBLISHED = 1000
+
+
+def ours(x, y):
+  """The library's loss."""
+  return mmd.mmd_squared(x, y, kernel=kernels.gaussian_mixture())
+
+
+LOSSES = {"published": published.mmd_squared, "ours": ours}
+
+
+def value_and_gradient(loss, num_particles, spread, jit_compile):
+  """A call that computes the loss and its gradient on fixed particles."""
+  rng = np.random.default_rng(0)
+  shape = [BATCH, num_particles]
+  x = tf.constant(rng.uniform(0, spread, shape), tf.float32)
+  y = tf.constant(rng.uniform(0, spread, shape), tf.float32)
+
+  @tf.function(jit_compile=jit_compile)
+  def compute(x, y):
+    with tf.GradientTape() as tape:
+      tape.watch(x)
+      value = tf.reduce_mean(loss(x, y))
+    return value, tape.gradient(value, x)
+
+  return lambda: compute(x, y)[1].numpy()
+
+
+def peak_memory(name, num_particles, spread, jit_compile):
+  """MB that one loss adds to the peak of a process of its own."""
+  words = [name, str(num_particles), str(spread), str(int(jit_compile))]
+  done = subprocess.run(
+    [sys.executable, __file__, "--peak", *words],
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  return float(done.stdout) if done.returncode == 0 else float("inf")
+
+
+def print_peak(name, num_particles, spread, jit_compile):
+  """Prints the growth of this process' peak while the loss runs."""
+  small = value_and_gradient(LOSSES[name], 2, 1.0, bool(int(jit_compile)))
+  small()
+  before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+  call = value_and_gradient(
+    LOSSES[name], int(num_particles), float(spread), bool(int(jit_compile))
+  )
+  for _ in range(3):
+    call()
+  after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+  print((after - before) / 1024)
+
+
+def main():
+  """Prints the table."""
+  parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+  parser.add_argument(
+    "--particles", type=int, nargs="+", default=[50, 200, 1000, 2000, 5000]
+  )
+  parser.add_argument("--spread", type=float, default=30.0)
+  parser.add_argument("--seconds", type=float, default=5.0)
+  parser.add_argument("--xla", action="store_true")
+  parser.add_argument("--peak", nargs=4, help=argparse.SUPPRESS)
+  args = parser.parse_args()
+  if args.peak:
+    print_peak(*args.peak)
+    return
+  mode = "XLA" if args.xla else "graph"
+  print(
+    f"tensorflow {tf.__version__}, {mode}, batch {BATCH}, returns over"
+    f" {args.spread:g}; value and gradient"
+  )
+  print(
+    f"{'N':>6} {'published ms':>13} {'ours ms':>9} {'ratio':>8}"
+    f" {'published MB':>13} {'ours MB':>9}"
+  )
+  ours_ms = {}
+  for n in args.particles:
+    names = ["ours"] if n > LARGEST_PUBLISHED else ["published", "ours"]
+    calls = {
+      name: value_and_gradient(LOSSES[name], n, args.spread, args.xla)
+      for name in names
+    }
+    times = timing.interleaved(calls, seconds=args.seconds, least=3)
+    memory = {
+      name: peak_memory(name, n, args.spread, args.xla) for name in names
+    }
+    ours_ms[n] = times["ours"] * 1e3
+    shown = times.get("published", float("nan")) * 1e3
+    print(
+      f"{n:6d} {shown:13.1f} {ours_ms[n]:9.2f} {shown / ours_ms[n]:8.0f}"
+      f" {memory.get('published', float('nan')):13.0f}"
+      f" {memory['ours']:9.0f}",
+      flush=True,
+    )
+  if {200, 2000} <= set(ours_ms):
+    print(
+      f"from N = 200 to 2,000 ours grows"
+      f" {ours_ms[2000] / ours_ms[200]:.1f} times"
+    )
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,37 @@
+"""Times functions side by side, so that a noisy machine is fair to all."""
+
+import os
+import time
+from typing import Callable, Dict
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+
+def interleaved(
+  functions: Dict[str, Callable[[], object]],
+  *,
+  seconds: float = 3.0,
+  least: int = 5,
+) -> Dict[str, float]:
+  """The median time of each function, called in turn.
+
+  Args:
+    functions: what to time; each waits for its own result.
+    seconds: roughly how long to go on.
+    least: calls of each at least.
+
+  Returns:
+    Seconds by name.
+  """
+  for function in functions.values():
+    function()  # traces, compiles, allocates
+  times: Dict[str, list] = {name: [] for name in functions}
+  stop = time.perf_counter() + seconds
+  rounds = 0
+  while rounds < least or time.perf_counter() < stop:
+    for name, function in functions.items():
+      start = time.perf_counter()
+      function()
+      times[name].append(time.perf_counter() - start)
+    rounds += 1
+  return {name: sorted(t)[len(t) // 2] for name, t in times.items()}
