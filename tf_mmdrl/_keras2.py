@@ -6,6 +6,7 @@ set when `tf.keras` is first used.
 
 import importlib.util
 import os
+import pathlib
 import sys
 
 VARIABLE = "TF_USE_LEGACY_KERAS"
@@ -21,8 +22,19 @@ def require() -> None:
       f"tf_mmdrl needs Keras 2 (TF-Agents does), but {VARIABLE} is"
       f" {os.environ[VARIABLE]!r}; unset it or set it to 1."
     )
-  if importlib.util.find_spec("tf_keras") is not None:
-    os.environ[VARIABLE] = "1"
+  if importlib.util.find_spec("tf_keras") is None:
+    return  # TensorFlow 2.15 may do without; later ones say what is missing
+  os.environ[VARIABLE] = "1"
+  if "tensorflow" in sys.modules:
+    _route(sys.modules["tensorflow"])
+
+
+def _route(tensorflow) -> None:
+  """`import tensorflow.keras` finds tf_keras, as if the variable came first."""
+  spec = importlib.util.find_spec("tf_keras.api._v2.keras")
+  if spec is not None and spec.origin is not None:
+    folder = str(pathlib.Path(spec.origin).parents[1])
+    tensorflow.__path__ = [folder, *tensorflow.__path__]
 
 
 def _decided(tensorflow) -> bool:
