@@ -6,6 +6,8 @@ from typing import Callable, Dict
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import tf_mmdrl  # noqa: F401  (before TF-Agents: Keras 2)
+
 
 def interleaved(
   functions: Dict[str, Callable[[], object]],

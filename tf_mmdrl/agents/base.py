@@ -1,0 +1,409 @@
+"""The one training step that every agent here shares.
+
+An algorithm is a head (the network), a target rule, the Bellman backup and a
+loss. In order: trajectory `[B, n + 1]` -> n-step transition -> particles of the
+action taken -> target rule -> backup -> loss `[B]` -> episode mask x importance
+weights -> mean -> clip, optimizer, target network.
+"""
+
+import abc
+from typing import NamedTuple, Optional
+
+import tensorflow as tf
+from tf_agents.agents import tf_agent
+from tf_agents.agents.dqn import dqn_agent
+from tf_agents.networks import network
+from tf_agents.trajectories import trajectory
+from tf_agents.typing import types
+from tf_agents.utils import common, eager_utils
+
+from tf_mmdrl import policies
+from tf_mmdrl.agents import compiling
+from tf_mmdrl.core import errors, specs
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.ops import bellman
+from tf_mmdrl.policies import return_policy
+
+
+class Transition(NamedTuple):
+  """What one example teaches.
+
+  Attributes:
+    observation: nest of [B, ...].
+    action: [B].
+    reward: [B] n-step reward.
+    discount: [B] what multiplies the next state's return.
+    next_observation: nest of [B, ...].
+    mask: [B] 0 where the example starts at an episode's end, 1 elsewhere.
+  """
+
+  observation: types.NestedTensor
+  action: tf.Tensor
+  reward: tf.Tensor
+  discount: tf.Tensor
+  next_observation: types.NestedTensor
+  mask: tf.Tensor
+
+
+class Update(NamedTuple):
+  """What an update leaves to report.
+
+  Attributes:
+    loss_info: the loss, and `DqnLossInfo(td_loss, td_error)`, each [B].
+    predicted: distributions of the actions taken.
+    target: their Bellman targets.
+    reward: [B].
+    gradients: of the trainable weights, after clipping.
+    finite: whether the loss was, and so the weights were changed.
+  """
+
+  loss_info: tf_agent.LossInfo
+  predicted: ReturnDistribution
+  target: ReturnDistribution
+  reward: tf.Tensor
+  gradients: list
+  finite: tf.Tensor
+
+
+class ReturnDistributionAgent(tf_agent.TFAgent):
+  """A value-based agent whose network emits return distributions.
+
+  A subclass gives `_loss_per_example`. The keyword names are those of
+  TF-Agents' DqnAgent.
+  """
+
+  def __init__(
+    self,
+    time_step_spec,
+    action_spec,
+    particle_network: network.Network,
+    optimizer: types.Optimizer,
+    *,
+    observation_and_action_constraint_splitter: Optional[types.Splitter] = None,
+    epsilon_greedy: types.FloatOrReturningFloat = 0.1,
+    n_step_update: int = 1,
+    boltzmann_temperature: Optional[types.FloatOrReturningFloat] = None,
+    emit_log_probability: bool = False,
+    target_particle_network: Optional[network.Network] = None,
+    target_update_tau: float = 1.0,
+    target_update_period: int = 1,
+    double: bool = False,
+    gamma: float = 1.0,
+    reward_scale_factor: float = 1.0,
+    gradient_clipping: Optional[float] = None,
+    jit_compile: Optional[bool] = None,
+    debug_summaries: bool = False,
+    summarize_grads_and_vars: bool = False,
+    train_step_counter: Optional[tf.Variable] = None,
+    training_data_spec=None,
+    name: Optional[str] = None,
+  ):
+    """Makes the agent.
+
+    Args:
+      time_step_spec: of the environment.
+      action_spec: a scalar, discrete action from 0.
+      particle_network: observation -> particles `[B, A, N]`.
+      optimizer: of Keras or of tf.compat.v1.
+      observation_and_action_constraint_splitter: observation -> (the network's
+        part, `[B, A]` mask of the actions allowed).
+      epsilon_greedy: exploration of the collect policy; a number or a function.
+      n_step_update: n.
+      boltzmann_temperature: if given, the collect policy draws actions from a
+        Boltzmann distribution instead.
+      emit_log_probability: whether policies emit log-probabilities.
+      target_particle_network: a network for the targets; a copy if None.
+      target_update_tau: the share of the online weights that goes into the
+        target network at an update of it; 1 copies them.
+      target_update_period: updates between two updates of the target network.
+      double: whether the online network chooses the target's action (double
+        Q-learning), not the target network (the paper).
+      gamma: discount.
+      reward_scale_factor: what multiplies rewards.
+      gradient_clipping: norm to clip each gradient to.
+      jit_compile: whether XLA compiles the update; what is faster here if None.
+      debug_summaries: whether to write histograms of particles and losses.
+      summarize_grads_and_vars: whether to write those of gradients and weights.
+      train_step_counter: counts the updates; a new variable if None.
+      training_data_spec: of the experience, if not the collect policy's.
+      name: of the agent.
+    """
+    tf.Module.__init__(self, name=name)
+    self._num_actions = specs.num_actions(action_spec)
+    if n_step_update < 1:
+      raise errors.UserError(
+        f"n_step_update must be at least 1, got {n_step_update}"
+      )
+    if particle_network.state_spec:
+      raise errors.UserError(
+        "a network without state is wanted, got the state"
+        f" {particle_network.state_spec}; recurrent networks are not supported"
+      )
+    self._splitter = observation_and_action_constraint_splitter
+    observation_spec, _ = return_policy.split(
+      time_step_spec.observation, self._splitter
+    )
+    particle_network.create_variables(observation_spec)
+    if target_particle_network is not None:
+      target_particle_network.create_variables(observation_spec)
+    self._network = particle_network
+    self._target_network = common.maybe_copy_target_network_with_checks(
+      particle_network,
+      target_particle_network,
+      "TargetNetwork",
+      input_spec=observation_spec,
+    )
+    self._check_network_output(self._network)
+    self._check_network_output(self._target_network)
+    self._optimizer = optimizer
+    compiling.build_optimizer(optimizer, particle_network.trainable_weights)
+    self._n = n_step_update
+    self._target_update_tau = target_update_tau
+    self._target_update_period = target_update_period
+    self._double = double
+    self._gamma = gamma
+    self._reward_scale_factor = reward_scale_factor
+    self._gradient_clipping = gradient_clipping
+    if jit_compile is None:
+      jit_compile = compiling.fastest_jit_compile()
+    self._compute = tf.function(self._compute_update, jit_compile=jit_compile)
+    self._compute_and_apply = tf.function(
+      self._update_if_finite, jit_compile=jit_compile
+    )
+    policy = policies.ReturnPolicy(
+      time_step_spec,
+      action_spec,
+      particle_network,
+      observation_and_action_constraint_splitter=self._splitter,
+      emit_log_probability=emit_log_probability,
+    )
+    super().__init__(
+      time_step_spec,
+      action_spec,
+      policies.greedy(policy),
+      policies.exploring(
+        policy,
+        epsilon=epsilon_greedy,
+        boltzmann_temperature=boltzmann_temperature,
+      ),
+      train_sequence_length=n_step_update + 1,
+      debug_summaries=debug_summaries,
+      summarize_grads_and_vars=summarize_grads_and_vars,
+      train_step_counter=train_step_counter,
+      training_data_spec=training_data_spec,
+    )
+
+  @abc.abstractmethod
+  def _loss_per_example(
+    self, predicted: ReturnDistribution, target: ReturnDistribution
+  ) -> tf.Tensor:
+    """[B] losses of predicted [B, N] against target [B, M] distributions."""
+
+  def _check_network_output(self, net) -> None:
+    shape = net.create_variables().shape
+    if shape.rank < 2 or shape[-2] != self._num_actions or not shape[-1]:
+      raise errors.UserError(
+        f"the network {net.name!r} must give particles [B, A, N] with A ="
+        f" {self._num_actions} actions, got {('B', *shape)}; use"
+        " networks.ParticleNetwork or end yours with a reshape"
+      )
+
+  def _initialize(self):
+    self._copy_to_target(tau=1.0)
+
+  def _copy_to_target(self, tau):
+    return common.soft_variables_update(
+      self._network.variables,
+      self._target_network.variables,
+      tau,
+      tau_non_trainable=1.0,
+    )
+
+  def _train(self, experience, weights):
+    if tf.distribute.get_strategy().num_replicas_in_sync > 1:
+      # Replicas exchange gradients, which a compiled function may not do.
+      update = self._compute(experience, weights)
+      self._stop_unless_finite(update)
+      self._apply(update.gradients)
+    else:
+      update = self._compute_and_apply(experience, weights)
+      self._stop_unless_finite(update)
+    self.train_step_counter.assign_add(1)
+    # Outside of what XLA compiles, where it would copy the weights every time.
+    _when(
+      self.train_step_counter % self._target_update_period == 0,
+      lambda: self._copy_to_target(self._target_update_tau),
+    )
+    self._summarize(update)
+    return update.loss_info
+
+  def _loss(self, experience, weights=None, training=False):
+    return self._forward(experience, weights, training).loss_info
+
+  def _update_if_finite(self, experience, weights) -> Update:
+    update = self._compute_update(experience, weights)
+    _when(update.finite, lambda: self._apply(update.gradients))
+    return update
+
+  def _compute_update(self, experience, weights) -> Update:
+    """The loss, and its gradients, clipped."""
+    variables = self._network.trainable_weights
+    with tf.GradientTape() as tape:
+      update = self._forward(experience, weights, training=True)
+    gradients = tape.gradient(update.loss_info.loss, variables)
+    if self._gradient_clipping is not None:
+      pairs = eager_utils.clip_gradient_norms(
+        list(zip(gradients, variables)), self._gradient_clipping
+      )
+      gradients = [gradient for gradient, _ in pairs]
+    return update._replace(gradients=gradients)
+
+  def _apply(self, gradients):
+    pairs = zip(gradients, self._network.trainable_weights)
+    self._optimizer.apply_gradients(pairs)
+
+  def _forward(self, experience, weights, training) -> Update:
+    """The loss of a batch of experience."""
+    data = self._as_transition(experience)
+    predicted = self._predict(self._network, data.observation, training)
+    predicted = predicted.at(data.action)
+    target = bellman.backup(
+      self._reward_scale_factor * data.reward,
+      data.discount,
+      self._target_rule(data.next_observation),
+    )
+    losses = data.mask * self._loss_per_example(predicted, target)
+    total = common.aggregate_losses(
+      per_example_loss=losses,
+      sample_weight=weights,
+      regularization_loss=self._network.losses,
+    ).total_loss
+    td_error = data.mask * (target.mean() - predicted.mean())
+    return Update(
+      tf_agent.LossInfo(total, dqn_agent.DqnLossInfo(losses, td_error)),
+      predicted,
+      target,
+      data.reward,
+      gradients=[],
+      finite=tf.math.is_finite(total),
+    )
+
+  def _predict(self, net, observation, training=False) -> ReturnDistribution:
+    """Distributions [B, A, N] of a (possibly masked) observation."""
+    observation, _ = return_policy.split(observation, self._splitter)
+    particles, _ = net(observation, training=training)
+    return ReturnDistribution(particles)
+
+  def _target_rule(self, observation) -> ReturnDistribution:
+    """The target network's distribution of the greedy action, [B, M].
+
+    The action maximises the *mean* of the particles (Algorithm 3, line 6); a
+    maximum over actions particle by particle would be the law of no policy.
+    """
+    distributions = self._predict(self._target_network, observation)
+    chooser = distributions
+    if self._double:
+      chooser = self._predict(self._network, observation)
+    _, mask = return_policy.split(observation, self._splitter)
+    best = tf.argmax(return_policy.allowed(chooser.mean(), mask), axis=-1)
+    return distributions.at(best)
+
+  def _as_transition(self, experience) -> Transition:
+    """n-step transitions of a Trajectory [B, n + 1] or a Transition [B]."""
+    if isinstance(experience, trajectory.Transition):
+      step, action_step, next_step = experience
+      return Transition(
+        step.observation,
+        action_step.action,
+        next_step.reward,
+        self._gamma * next_step.discount,
+        next_step.observation,
+        tf.cast(~step.is_last(), tf.float32),
+      )
+    length = experience.step_type.shape[1]
+    if length != self._n + 1:
+      raise errors.UserError(
+        f"experience of [B, {self._n + 1}] steps is wanted for n_step_update ="
+        f" {self._n}, got {experience.step_type.shape}; sample with num_steps ="
+        f" {self._n + 1}"
+      )
+    is_last = experience.is_last()
+    steps = bellman.n_step(
+      experience.reward[:, :-1],
+      experience.discount[:, :-1],
+      is_last[:, :-1],
+      gamma=self._gamma,
+    )
+    return Transition(
+      tf.nest.map_structure(lambda part: part[:, 0], experience.observation),
+      experience.action[:, 0],
+      steps.reward,
+      steps.discount,
+      tf.nest.map_structure(
+        lambda part: (
+          part[:, 1]
+          if self._n == 1
+          else tf.gather(part, steps.horizon, axis=1, batch_dims=1)
+        ),
+        experience.observation,
+      ),
+      tf.cast(~is_last[:, 0], tf.float32),
+    )
+
+  def _stop_unless_finite(self, update: Update) -> None:
+    def count(tensor):
+      return tf.math.count_nonzero(~tf.math.is_finite(tensor))
+
+    tf.debugging.Assert(
+      update.finite,
+      [
+        "The loss must be finite, got",
+        update.loss_info.loss,
+        "at train step",
+        self.train_step_counter,
+        "; the weights were left as they were. Values that are not finite:"
+        " rewards",
+        count(update.reward),
+        ", predicted particles",
+        count(update.predicted.values),
+        ", target particles",
+        count(update.target.values),
+        ". Check the rewards and observations, or lower the learning rate.",
+      ],
+    )
+
+  def _summarize(self, update: Update) -> None:
+    step = self.train_step_counter
+    extra = update.loss_info.extra
+    common.summarize_scalar_dict(
+      {
+        "loss": update.loss_info.loss,
+        "expected_return": tf.reduce_mean(update.predicted.mean()),
+        "expected_target": tf.reduce_mean(update.target.mean()),
+        "gradient_norm": tf.linalg.global_norm(update.gradients),
+      },
+      step=step,
+      name_scope="Losses/",
+    )
+    if self._debug_summaries:
+      for name, tensor in {
+        "particles": update.predicted.values,
+        "target_particles": update.target.values,
+        "td_loss": extra.td_loss,
+        "td_error": extra.td_error,
+      }.items():
+        common.generate_tensor_summaries(name, tensor, step)
+    if self._summarize_grads_and_vars:
+      pairs = list(zip(update.gradients, self._network.trainable_weights))
+      eager_utils.add_variables_summaries(pairs, step)
+      eager_utils.add_gradients_summaries(pairs, step)
+
+
+def _when(condition: tf.Tensor, function) -> None:
+  """Calls a function for its effects if the condition holds."""
+
+  def call():
+    function()
+    return True
+
+  tf.cond(condition, call, lambda: False)

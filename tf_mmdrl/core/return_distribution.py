@@ -1,0 +1,49 @@
+"""The law of a return as weighted particles."""
+
+from typing import NamedTuple, Optional
+
+import tensorflow as tf
+
+
+class ReturnDistribution(NamedTuple):
+  """sum_i w_i delta(values_i), for each example (and action).
+
+  Attributes:
+    values: [..., N] particles.
+    log_weights: [..., N] log-weights, normalised over N; uniform if None.
+  """
+
+  values: tf.Tensor
+  log_weights: Optional[tf.Tensor] = None
+
+  def mean(self) -> tf.Tensor:
+    """[...] expected returns, Q if there is an action axis."""
+    if self.log_weights is None:
+      return tf.reduce_mean(self.values, axis=-1)
+    return tf.reduce_sum(tf.exp(self.log_weights) * self.values, axis=-1)
+
+  def at(self, actions: tf.Tensor) -> "ReturnDistribution":
+    """The distributions of the actions taken.
+
+    Args:
+      actions: [B] action indices, for distributions of [B, A, N].
+
+    Returns:
+      Distributions of [B, N].
+    """
+    # A product with a one-hot row, because its gradient is one too; that of a
+    # gather is a scatter, which is slow.
+    chosen = tf.one_hot(actions, self.values.shape[1], dtype=self.values.dtype)
+    return self._map(lambda part: tf.einsum("ba,ban->bn", chosen, part))
+
+  def stop_gradient(self) -> "ReturnDistribution":
+    """The same distribution as a constant."""
+    return self._map(tf.stop_gradient)
+
+  def _map(self, function) -> "ReturnDistribution":
+    parts = (None if part is None else function(part) for part in self)
+    return ReturnDistribution(*parts)
+
+  def map_values(self, function) -> "ReturnDistribution":
+    """The distribution of function(return)."""
+    return self._replace(values=function(self.values))

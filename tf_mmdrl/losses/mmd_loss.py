@@ -1,0 +1,45 @@
+"""The squared MMD as a loss."""
+
+import dataclasses
+from typing import Union
+
+import tensorflow as tf
+
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.ops import bandwidths, kernels, mmd
+
+
+@dataclasses.dataclass(frozen=True)
+class MMDLoss:
+  """MMD^2 between predicted and target particles (Algorithm 1, output).
+
+  Attributes:
+    kernel: a kernel, or a rule that makes one from the particles and the
+      training step (see `ops.bandwidths`).
+    estimator: biased, as in the paper, or unbiased.
+    method: how it is computed.
+  """
+
+  kernel: Union[kernels.Kernel, bandwidths.KernelRule]
+  estimator: mmd.Estimator = mmd.Estimator.BIASED
+  method: mmd.Method = mmd.Method.AUTO
+
+  def __call__(
+    self,
+    predicted: ReturnDistribution,
+    target: ReturnDistribution,
+    step: tf.Tensor,
+  ) -> tf.Tensor:
+    """[B] losses of predicted [B, N] against target [B, M] distributions."""
+    kernel = self.kernel
+    if not isinstance(kernel, kernels.Kernel):
+      kernel = kernel(predicted.values, target.values, step)
+    return mmd.mmd_squared(
+      predicted.values,
+      target.values,
+      kernel=kernel,
+      x_log_weights=predicted.log_weights,
+      y_log_weights=target.log_weights,
+      estimator=self.estimator,
+      method=self.method,
+    )

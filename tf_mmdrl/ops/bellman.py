@@ -1,0 +1,78 @@
+"""The Bellman backup, and n-step transitions that stop where episodes do."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+
+
+class NStep(NamedTuple):
+  """What n steps of a trajectory come to.
+
+  Attributes:
+    reward: [B] discounted sum of rewards, up to the horizon.
+    discount: [B] what multiplies the return from there on, gamma included.
+    horizon: [B] int32, how many steps were summed: n, or fewer where the
+      episode ended before.
+  """
+
+  reward: tf.Tensor
+  discount: tf.Tensor
+  horizon: tf.Tensor
+
+
+def n_step(
+  rewards: tf.Tensor,
+  discounts: tf.Tensor,
+  is_last: tf.Tensor,
+  *,
+  gamma: float,
+) -> NStep:
+  """Sums n steps, stopping at an episode's last step.
+
+  An episode that was cut off (LAST with discount 1) goes on from its last
+  state, never into the next episode's rewards.
+
+  Args:
+    rewards: [B, n] reward of the step from t to t + 1.
+    discounts: [B, n] environment's discount of that step.
+    is_last: [B, n] whether t is an episode's last step, so that t to t + 1
+      belongs to no episode.
+    gamma: the agent's discount.
+
+  Returns:
+    The n-step reward, discount and horizon.
+  """
+  # The step at t counts if no step up to t started at an episode's end. The
+  # first is left to the caller, who masks the whole example.
+  running = tf.cast(~is_last[:, 1:], rewards.dtype)
+  running = tf.math.cumprod(
+    tf.concat([tf.ones_like(rewards[:, :1]), running], axis=1), axis=1
+  )
+  factors = tf.where(running > 0, gamma * discounts, tf.ones_like(discounts))
+  before = tf.math.cumprod(factors, axis=1, exclusive=True)
+  return NStep(
+    reward=tf.reduce_sum(running * before * rewards, axis=1),
+    discount=tf.reduce_prod(factors, axis=1),
+    horizon=tf.cast(tf.reduce_sum(running, axis=1), tf.int32),
+  )
+
+
+def backup(
+  reward: tf.Tensor, discount: tf.Tensor, following: ReturnDistribution
+) -> ReturnDistribution:
+  """The Bellman target r + gamma Z(s', a*), with no gradient.
+
+  Args:
+    reward: [B].
+    discount: [B], gamma included; 0 where the episode terminated.
+    following: the next state's distributions, [B, M].
+
+  Returns:
+    Distributions of [B, M].
+  """
+  target = following.map_values(
+    lambda z: reward[:, tf.newaxis] + discount[:, tf.newaxis] * z
+  )  # Algorithm 1, line 6
+  return target.stop_gradient()
