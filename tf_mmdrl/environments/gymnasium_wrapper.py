@@ -5,18 +5,17 @@ from typing import Any, Optional
 import gymnasium
 import numpy as np
 from gymnasium import spaces as gym_spaces
-from tf_agents.environments import py_environment
 from tf_agents.trajectories import time_step as ts
 from tf_agents.typing import types
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.environments import spaces
+from tf_mmdrl.environments import base, spaces
 
 _ZERO = np.zeros((), np.float32)
 _ONE = np.ones((), np.float32)
 
 
-class GymnasiumWrapper(py_environment.PyEnvironment):
+class GymnasiumWrapper(base.Environment):
   """A Gymnasium environment that TF-Agents can drive.
 
   `terminated` becomes LAST with discount 0 and `truncated` LAST with discount
@@ -31,10 +30,8 @@ class GymnasiumWrapper(py_environment.PyEnvironment):
       seed: goes to the first `reset(seed=...)`; later episodes continue that
         stream, so equal seeds and actions give equal episodes.
     """
-    super().__init__(handle_auto_reset=True)
+    super().__init__(seed=seed, handle_auto_reset=True)
     self._env = env
-    self._next_seed = seed
-    self._info: dict[str, Any] = {}
     self._observation_spec = spaces.spec_from_space(
       env.observation_space, "observation"
     )
@@ -52,14 +49,6 @@ class GymnasiumWrapper(py_environment.PyEnvironment):
   def action_spec(self) -> types.NestedArraySpec:
     """The action space as array specs."""
     return self._action_spec
-
-  def get_info(self) -> dict[str, Any]:
-    """The info dict of the last reset or step."""
-    return self._info
-
-  def seed(self, seed: types.Seed) -> None:
-    """Makes the next `reset` start the stream of this seed."""
-    self._next_seed = seed
 
   def render(self, mode: str = "rgb_array") -> Any:
     """The picture of the current state, [height, width, 3] uint8."""
