@@ -162,32 +162,28 @@ class AtariEnvironment(base.Environment):
     frames, info = self._env.reset(seed=self._next_seed)
     self._next_seed = None
     none = np.zeros(self._batch, bool)
-    self._ended = none
     self._lives = info["lives"]
     self._score = np.zeros(self._batch)
-    return self._time_step(
-      frames, np.zeros(self._batch), info, first=~none, terminated=none
-    )
+    outcome = np.zeros(self._batch), none, none
+    return self._time_step(frames, *outcome, info, first=~none)
 
   def _step(self, action: types.NestedArray) -> ts.TimeStep:
     action = spaces.check_array(
       np.asarray(action), self._action_spec, self._batch
     )
-    first = self._ended  # ale-py resets a game at the step after its end
-    frames, reward, terminated, truncated, info = self._env.step(action)
-    self._ended = terminated | truncated
-    return self._time_step(
-      frames, reward, info, first=first, terminated=terminated
-    )
+    # ale-py resets a game at the step after its end, as TF-Agents does.
+    first = self.current_time_step().is_last()
+    return self._time_step(*self._env.step(action), first=first)
 
   def _time_step(
     self,
     frames: np.ndarray,
     reward: np.ndarray,
+    terminated: np.ndarray,
+    truncated: np.ndarray,
     info: dict[str, Any],
     *,
     first: np.ndarray,
-    terminated: np.ndarray,
   ) -> ts.TimeStep:
     raw_reward = reward.astype(np.float32)
     life_lost = (info["lives"] < self._lives) & ~first
@@ -200,10 +196,8 @@ class AtariEnvironment(base.Environment):
       "life_lost": life_lost,
     }
     over = terminated | life_lost if self.protocol.life_loss else terminated
-    step_type = np.where(self._ended, ts.StepType.LAST, ts.StepType.MID)
-    step_type[first] = ts.StepType.FIRST
     return ts.TimeStep(
-      step_type,
+      spaces.step_type(first, terminated | truncated),
       raw_reward.clip(-1, 1) if self.protocol.clip_rewards else raw_reward,
       (~over).astype(np.float32),
       _stack_last(frames),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from tf_agents.specs import array_spec
+from tf_agents.trajectories import time_step as ts
 from tf_agents.typing import types
 
 from tf_mmdrl.core import errors
@@ -77,6 +78,27 @@ def to_arrays(value: Any, spec: types.NestedArraySpec) -> types.NestedArray:
   if isinstance(spec, tuple):
     return tuple(to_arrays(item, part) for item, part in zip(value, spec))
   return np.array(value, dtype=spec.dtype)
+
+
+def to_gymnasium(action: Any, space: spaces.Space) -> Any:
+  """A checked action, batched or not, in the types Gymnasium's spaces have."""
+  if isinstance(space, spaces.Dict):
+    return {
+      key: to_gymnasium(action[key], part) for key, part in space.spaces.items()
+    }
+  if isinstance(space, spaces.Tuple):
+    return tuple(
+      to_gymnasium(item, part) for item, part in zip(action, space.spaces)
+    )
+  if isinstance(space, spaces.Discrete) and not action.shape:
+    return int(action)  # some environments use it as a dict key
+  return action.astype(space.dtype, copy=False)  # bool is int8 in the spec
+
+
+def step_type(first: np.ndarray, last: np.ndarray) -> np.ndarray:
+  """[] or [B] int32: FIRST, LAST, or MID where it is neither."""
+  later = np.where(last, ts.StepType.LAST, ts.StepType.MID)
+  return np.where(first, ts.StepType.FIRST, later)
 
 
 def check_action(
