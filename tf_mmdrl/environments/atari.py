@@ -7,7 +7,6 @@ checks actions, since ale-py waits forever on one that is out of range.
 """
 
 import dataclasses
-import re
 from typing import Any, Optional
 
 import numpy as np
@@ -17,7 +16,7 @@ from tf_agents.trajectories import time_step as ts
 from tf_agents.typing import types
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.environments import base, spaces
+from tf_mmdrl.environments import base, names, spaces
 
 # These have no single-player mode, so ale-py registers no environment either.
 _TWO_PLAYERS = frozenset(["combat", "joust", "maze_craze", "warlords"])
@@ -75,6 +74,12 @@ PAPER_TRAINING = Protocol(noop_max=30, clip_rewards=True, life_loss=True)
 PAPER_EVALUATION = Protocol(noop_max=30)
 STICKY_TRAINING = Protocol(sticky_actions=0.25, clip_rewards=True)
 STICKY_EVALUATION = Protocol(sticky_actions=0.25)
+
+# Name -> (training, evaluation), for commands.
+PROTOCOLS = {
+  "paper": (PAPER_TRAINING, PAPER_EVALUATION),
+  "sticky": (STICKY_TRAINING, STICKY_EVALUATION),
+}
 
 
 class AtariEnvironment(base.Environment):
@@ -277,24 +282,15 @@ def load(
   )
 
 
-def games() -> list[str]:
-  """The names of all games, as `"SpaceInvaders"`."""
-  return [
-    rom.title().replace("_", "")
+def games() -> dict[str, str]:
+  """The name of each game, `"SpaceInvaders"`, and ale-py's id for it."""
+  return {
+    rom.title().replace("_", ""): rom
     for rom in sorted(roms.get_all_rom_ids())
     if rom not in _TWO_PLAYERS
-  ]
+  }
 
 
 def rom_id(game: str) -> str:
-  """ale-py's name for a game, `"space_invaders"`, from any spelling of it."""
-  known = {
-    rom.replace("_", ""): rom
-    for rom in roms.get_all_rom_ids()
-    if rom not in _TWO_PLAYERS
-  }
-  name = re.sub(r"^ALE/|(NoFrameskip|Deterministic)?(-v\d+)?$", "", game)
-  key = re.sub(r"[\s_-]", "", name).lower()
-  if key not in known:
-    raise errors.unknown_name("Atari game", game, games())
-  return known[key]
+  """ale-py's id for a game, `"space_invaders"`, from any spelling of it."""
+  return names.find("Atari game", game, games())

@@ -177,6 +177,12 @@ def _make(maker: Any, env_id: str, **options: Any) -> Any:
   """Calls `gymnasium.make` or `make_vec`; its errors say what to do."""
   try:
     return maker(env_id, **options)
+  except ModuleNotFoundError as error:
+    raise errors.UserError(f"{env_id!r} cannot be made: {error}") from error
+  except TypeError as error:
+    if "unexpected keyword argument" not in str(error):
+      raise
+    raise errors.UserError(f"{env_id!r} has no such option: {error}") from error
   except gymnasium.error.UnregisteredEnv as error:
     raise errors.unknown_name(
       "environment", env_id, gymnasium.registry
