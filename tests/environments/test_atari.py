@@ -166,6 +166,7 @@ def test_scores_span_whole_games():
       step, info = env.step(action), env.get_info()
       totals = np.where(step.is_first(), 0, totals) + env.raw_reward
       np.testing.assert_array_equal(info["score"], totals)
+      np.testing.assert_array_equal(info["game_over"], step.is_last())
       np.testing.assert_array_equal(step.reward, env.raw_reward.clip(-1, 1))
       assert not (step.reward[step.is_first()]).any()
       lives_lost += info["life_lost"].sum()

@@ -88,9 +88,11 @@ class AtariEnvironment(base.Environment):
   Observations are [B, screen_size, screen_size, stack] uint8. Beside ale-py's
   own `lives`, `frame_number` and `episode_frame_number`, `get_info()` has
     raw_reward: [B] float32, the rewards of this step before clipping.
-    score: [B] float64, the sum of a game's raw rewards so far. Where a step is
-      LAST this is the score of the whole game.
+    score: [B] float64, the sum of a game's raw rewards so far.
+    game_over: [B] bool, whether the step is LAST; `score[game_over]` are the
+      scores of whole games.
     life_lost: [B] bool, whether this step lost a life.
+  so an info observer of TF-Agents' PyDriver and Actor needs nothing else.
   """
 
   def __init__(
@@ -194,15 +196,17 @@ class AtariEnvironment(base.Environment):
     life_lost = (info["lives"] < self._lives) & ~first
     self._lives = info["lives"]
     self._score = np.where(first, 0.0, self._score) + raw_reward
+    game_over = terminated | truncated
     self._info = {
       **info,
       "raw_reward": raw_reward,
       "score": self._score,
+      "game_over": game_over,
       "life_lost": life_lost,
     }
     over = terminated | life_lost if self.protocol.life_loss else terminated
     return ts.TimeStep(
-      spaces.step_type(first, terminated | truncated),
+      spaces.step_type(first, game_over),
       raw_reward.clip(-1, 1) if self.protocol.clip_rewards else raw_reward,
       (~over).astype(np.float32),
       _stack_last(frames),
