@@ -1,7 +1,7 @@
 """Atari 2600 games at C++ speed: `ale_py`'s vector environment for TF-Agents.
 
-The emulators, the preprocessing and the frame stack run in ale-py's threads.
-This adapter turns its steps into TF-Agents' time steps, keeps the raw rewards
+The emulators and the preprocessing run in ale-py's threads. This adapter stacks
+the pictures, turns steps into TF-Agents' time steps, keeps the raw rewards
 beside the clipped ones, ends episodes at life losses for learning only, and
 checks actions, since ale-py waits forever on one that is out of range.
 """
@@ -17,76 +17,38 @@ from tf_agents.typing import types
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.environments import base, names, spaces
+from tf_mmdrl.environments.atari_protocols import (
+  PAPER_EVALUATION,
+  PAPER_TRAINING,
+  PROTOCOLS,
+  STICKY_EVALUATION,
+  STICKY_TRAINING,
+  Protocol,
+)
+
+__all__ = [
+  "PAPER_EVALUATION",
+  "PAPER_TRAINING",
+  "PROTOCOLS",
+  "STICKY_EVALUATION",
+  "STICKY_TRAINING",
+  "AtariEnvironment",
+  "Protocol",
+  "games",
+  "load",
+  "rom_id",
+]
 
 # These have no single-player mode, so ale-py registers no environment either.
 _TWO_PLAYERS = frozenset(["combat", "joust", "maze_craze", "warlords"])
 
 
-@dataclasses.dataclass(frozen=True)
-class Protocol:
-  """How a game is played and shown (Machado et al., 2018, discuss each).
-
-  Attributes:
-    frame_skip: frames each action lasts.
-    max_pool: whether a picture is the maximum of its last two frames, against
-      the console's flicker.
-    screen_size: height and width of the grey pictures.
-    stack: how many pictures an observation holds, the newest last.
-    noop_max: the most no-ops a game may start with; their number is drawn
-      from 0 to this, in frames.
-    sticky_actions: the probability, at each frame, that the console repeats
-      its previous action.
-    clip_rewards: whether rewards are clipped to [-1, 1]; `raw_reward` is not.
-    life_loss: whether a lost life has discount 0. The step is MID and the game
-      goes on: only learning sees an end.
-    max_frames: where a game is cut off (LAST, discount 1); no-ops not counted.
-    full_action_space: all 18 actions instead of those the game reacts to.
-  """
-
-  frame_skip: int = 4
-  max_pool: bool = True
-  screen_size: int = 84
-  stack: int = 4
-  noop_max: int = 0
-  sticky_actions: float = 0.0
-  clip_rewards: bool = False
-  life_loss: bool = False
-  max_frames: int = 108_000
-  full_action_space: bool = False
-
-  def __post_init__(self):
-    for name in ("frame_skip", "screen_size", "stack", "max_frames"):
-      if getattr(self, name) < 1:
-        raise errors.UserError(
-          f"{name} must be at least 1, got {getattr(self, name)}"
-        )
-    if self.noop_max < 0:
-      raise errors.UserError(
-        f"noop_max must be at least 0, got {self.noop_max}"
-      )
-    if not 0 <= self.sticky_actions <= 1:
-      raise errors.UserError(
-        f"sticky_actions must lie within [0, 1], got {self.sticky_actions}"
-      )
-
-
-PAPER_TRAINING = Protocol(noop_max=30, clip_rewards=True, life_loss=True)
-PAPER_EVALUATION = Protocol(noop_max=30)
-STICKY_TRAINING = Protocol(sticky_actions=0.25, clip_rewards=True)
-STICKY_EVALUATION = Protocol(sticky_actions=0.25)
-
-# Name -> (training, evaluation), for commands.
-PROTOCOLS = {
-  "paper": (PAPER_TRAINING, PAPER_EVALUATION),
-  "sticky": (STICKY_TRAINING, STICKY_EVALUATION),
-}
-
-
 class AtariEnvironment(base.Environment):
   """B games of one kind, stepped together.
 
-  Observations are [B, screen_size, screen_size, stack] uint8. Beside ale-py's
-  own `lives`, `frame_number` and `episode_frame_number`, `get_info()` has
+  Observations are [B, screen_size, screen_size, stack] uint8, and read-only.
+  Beside ale-py's own `lives`, `frame_number` and `episode_frame_number`,
+  `get_info()` has
     raw_reward: [B] float32, the rewards of this step before clipping.
     score: [B] float64, the sum of a game's raw rewards so far.
     game_over: [B] bool, whether the step is LAST; `score[game_over]` are the
@@ -165,26 +127,28 @@ class AtariEnvironment(base.Environment):
     return super()._no_state("lies in ale-py's emulators, which cannot give it")
 
   def _reset(self) -> ts.TimeStep:
-    frames: np.ndarray
-    frames, info = self._env.reset(seed=self._next_seed)
+    pictures: np.ndarray
+    pictures, info = self._env.reset(seed=self._next_seed)
     self._next_seed = None
     none = np.zeros(self._batch, bool)
     self._lives = info["lives"]
     self._score = np.zeros(self._batch)
+    shape = self._batch + self._observation_spec.shape
+    self._stacks = np.zeros(shape, np.uint8)
     outcome = np.zeros(self._batch), none, none
-    return self._time_step(frames, *outcome, info, first=~none)
+    return self._time_step(pictures, *outcome, info, first=~none)
 
   def _step(self, action: types.NestedArray) -> ts.TimeStep:
     action = spaces.check_array(
       np.asarray(action), self._action_spec, self._batch
     )
     # ale-py resets a game at the step after its end, as TF-Agents does.
-    first = self.current_time_step().is_last()
+    first = self._info["game_over"]
     return self._time_step(*self._env.step(action), first=first)
 
   def _time_step(
     self,
-    frames: np.ndarray,
+    pictures: np.ndarray,
     reward: np.ndarray,
     terminated: np.ndarray,
     truncated: np.ndarray,
@@ -192,6 +156,7 @@ class AtariEnvironment(base.Environment):
     *,
     first: np.ndarray,
   ) -> ts.TimeStep:
+    self._stacks = _push(self._stacks, pictures, first)
     raw_reward = reward.astype(np.float32)
     life_lost = (info["lives"] < self._lives) & ~first
     self._lives = info["lives"]
@@ -209,18 +174,32 @@ class AtariEnvironment(base.Environment):
       spaces.step_type(first, game_over),
       raw_reward.clip(-1, 1) if self.protocol.clip_rewards else raw_reward,
       (~over).astype(np.float32),
-      _stack_last(frames),
+      self._stacks,
     )
 
 
-def _stack_last(frames: np.ndarray) -> np.ndarray:
-  """[B, stack, H, W] to a contiguous [B, H, W, stack]."""
-  stacked = np.empty(
-    frames.shape[:1] + frames.shape[2:] + frames.shape[1:2], frames.dtype
-  )
-  for index in range(frames.shape[1]):  # 5 times faster than one transpose
-    stacked[..., index] = frames[:, index]
-  return stacked
+def _push(
+  stacks: np.ndarray, pictures: np.ndarray, first: np.ndarray
+) -> np.ndarray:
+  """Stacks with the newest picture at the end and the oldest gone.
+
+  Args:
+    stacks: [B, H, W, stack] the pictures so far.
+    pictures: [B, 1, H, W] the newest ones.
+    first: [B] where a game begins, with nothing before its first picture.
+
+  Returns:
+    [B, H, W, stack], read-only, since the next step reads it again.
+  """
+  pushed = np.empty_like(stacks)
+  # All bytes one place to the left move every pixel's stack by one; it is
+  # several times faster than to transpose what ale-py would have stacked.
+  pushed.reshape(-1)[:-1] = stacks.reshape(-1)[1:]
+  pushed[..., -1] = pictures[:, 0]
+  if first.any():
+    pushed[first, ..., :-1] = 0
+  pushed.setflags(write=False)
+  return pushed
 
 
 def _vector_env(
@@ -234,7 +213,7 @@ def _vector_env(
     maxpool=protocol.max_pool,
     img_height=protocol.screen_size,
     img_width=protocol.screen_size,
-    stack_num=protocol.stack,
+    stack_num=1,  # stacked here
     # ale-py draws from 0 to noop_max - 1.
     noop_max=protocol.noop_max + 1,
     repeat_action_probability=protocol.sticky_actions,
