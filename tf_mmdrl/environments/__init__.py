@@ -1,0 +1,14 @@
+"""Environments for TF-Agents: Gymnasium, Atari, MinAtar and the chain."""
+
+from tf_mmdrl.environments.base import Environment
+from tf_mmdrl.environments.gymnasium_wrapper import GymnasiumWrapper, load
+from tf_mmdrl.environments.making import make_environment
+from tf_mmdrl.environments.spaces import spec_from_space
+
+__all__ = [
+  "Environment",
+  "GymnasiumWrapper",
+  "load",
+  "make_environment",
+  "spec_from_space",
+]

@@ -1,0 +1,279 @@
+"""Atari 2600 games at C++ speed: `ale_py`'s vector environment for TF-Agents.
+
+The emulators and the preprocessing run in ale-py's threads. This adapter stacks
+the pictures, turns steps into TF-Agents' time steps, keeps the raw rewards
+beside the clipped ones, ends episodes at life losses for learning only, and
+checks actions, since ale-py waits forever on one that is out of range.
+"""
+
+import dataclasses
+from typing import Any, Optional
+
+import numpy as np
+from ale_py import roms, vector_env
+from tf_agents.specs import array_spec
+from tf_agents.trajectories import time_step as ts
+from tf_agents.typing import types
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.environments import base, names, spaces
+from tf_mmdrl.environments.atari_protocols import (
+  PAPER_EVALUATION,
+  PAPER_TRAINING,
+  PROTOCOLS,
+  STICKY_EVALUATION,
+  STICKY_TRAINING,
+  Protocol,
+)
+
+__all__ = [
+  "PAPER_EVALUATION",
+  "PAPER_TRAINING",
+  "PROTOCOLS",
+  "STICKY_EVALUATION",
+  "STICKY_TRAINING",
+  "AtariEnvironment",
+  "Protocol",
+  "games",
+  "load",
+  "rom_id",
+]
+
+# These have no single-player mode, so ale-py registers no environment either.
+_TWO_PLAYERS = frozenset(["combat", "joust", "maze_craze", "warlords"])
+
+
+class AtariEnvironment(base.Environment):
+  """B games of one kind, stepped together.
+
+  Observations are [B, screen_size, screen_size, stack] uint8, and read-only.
+  Beside ale-py's own `lives`, `frame_number` and `episode_frame_number`,
+  `get_info()` has
+    raw_reward: [B] float32, the rewards of this step before clipping.
+    score: [B] float64, the sum of a game's raw rewards so far.
+    game_over: [B] bool, whether the step is LAST; `score[game_over]` are the
+      scores of whole games.
+    life_lost: [B] bool, whether this step lost a life.
+  so an info observer of TF-Agents' PyDriver and Actor needs nothing else.
+  """
+
+  def __init__(
+    self,
+    game: str,
+    *,
+    num_envs: int,
+    num_threads: int = 0,
+    seed: Optional[int] = None,
+    protocol: Protocol = PAPER_TRAINING,
+  ):
+    """Makes the games; see `load`."""
+    super().__init__(seed=seed, handle_auto_reset=False)
+    if num_envs < 1:
+      raise errors.UserError(f"num_envs must be at least 1, got {num_envs}")
+    self.protocol = protocol
+    self._env = _vector_env(rom_id(game), num_envs, num_threads, protocol)
+    self._batch = (num_envs,)
+    self.seed(seed)
+    size = protocol.screen_size
+    self._observation_spec = array_spec.BoundedArraySpec(
+      (size, size, protocol.stack), np.uint8, 0, 255, "observation"
+    )
+    self._action_spec = spaces.spec_from_space(
+      self._env.single_action_space, "action"
+    )
+
+  @property
+  def batched(self) -> bool:
+    """True: all games step together."""
+    return True
+
+  @property
+  def batch_size(self) -> int:
+    """B, the number of games."""
+    return self._batch[0]
+
+  @property
+  def raw_reward(self) -> np.ndarray:
+    """[B] float32 rewards of the last step, before clipping."""
+    return self._info["raw_reward"]
+
+  def observation_spec(self) -> types.NestedArraySpec:
+    """[screen_size, screen_size, stack] uint8."""
+    return self._observation_spec
+
+  def action_spec(self) -> types.NestedArraySpec:
+    """[] int64, from 0 to the number of actions - 1."""
+    return self._action_spec
+
+  def action_meanings(self) -> list[str]:
+    """What each action does, for example `["NOOP", "FIRE", "RIGHT"]`."""
+    return [action.name for action in self._env.ale.get_action_set()]
+
+  def seed(self, seed: types.Seed) -> None:
+    """Makes the next `reset` start the stream of this seed."""
+    super().seed(seed)
+    self._next_seed = None if seed is None else self._seed_at(0)
+
+  def close(self) -> None:
+    """Closes the games."""
+    self._env.close()
+
+  def _seed_at(self, boundary: int) -> np.ndarray:
+    # One seed a game. Not ale-py's seed, seed + 1, ...: there the games of
+    # neighbouring seeds would be the same ones.
+    return base.derive_seeds(self._seed, boundary, self.batch_size)
+
+  def _no_state(self, reason: str) -> errors.UserError:
+    return super()._no_state("lies in ale-py's emulators, which cannot give it")
+
+  def _reset(self) -> ts.TimeStep:
+    pictures: np.ndarray
+    pictures, info = self._env.reset(seed=self._next_seed)
+    self._next_seed = None
+    none = np.zeros(self._batch, bool)
+    self._lives = info["lives"]
+    self._score = np.zeros(self._batch)
+    shape = self._batch + self._observation_spec.shape
+    self._stacks = np.zeros(shape, np.uint8)
+    outcome = np.zeros(self._batch), none, none
+    return self._time_step(pictures, *outcome, info, first=~none)
+
+  def _step(self, action: types.NestedArray) -> ts.TimeStep:
+    action = spaces.check_array(
+      np.asarray(action), self._action_spec, self._batch
+    )
+    # ale-py resets a game at the step after its end, as TF-Agents does.
+    first = self._info["game_over"]
+    return self._time_step(*self._env.step(action), first=first)
+
+  def _time_step(
+    self,
+    pictures: np.ndarray,
+    reward: np.ndarray,
+    terminated: np.ndarray,
+    truncated: np.ndarray,
+    info: dict[str, Any],
+    *,
+    first: np.ndarray,
+  ) -> ts.TimeStep:
+    self._stacks = _push(self._stacks, pictures, first)
+    raw_reward = reward.astype(np.float32)
+    life_lost = (info["lives"] < self._lives) & ~first
+    self._lives = info["lives"]
+    self._score = np.where(first, 0.0, self._score) + raw_reward
+    game_over = terminated | truncated
+    self._info = {
+      **info,
+      "raw_reward": raw_reward,
+      "score": self._score,
+      "game_over": game_over,
+      "life_lost": life_lost,
+    }
+    over = terminated | life_lost if self.protocol.life_loss else terminated
+    return ts.TimeStep(
+      spaces.step_type(first, game_over),
+      raw_reward.clip(-1, 1) if self.protocol.clip_rewards else raw_reward,
+      (~over).astype(np.float32),
+      self._stacks,
+    )
+
+
+def _push(
+  stacks: np.ndarray, pictures: np.ndarray, first: np.ndarray
+) -> np.ndarray:
+  """Stacks with the newest picture at the end and the oldest gone.
+
+  Args:
+    stacks: [B, H, W, stack] the pictures so far.
+    pictures: [B, 1, H, W] the newest ones.
+    first: [B] where a game begins, with nothing before its first picture.
+
+  Returns:
+    [B, H, W, stack], read-only, since the next step reads it again.
+  """
+  pushed = np.empty_like(stacks)
+  # All bytes one place to the left move every pixel's stack by one; it is
+  # several times faster than to transpose what ale-py would have stacked.
+  pushed.reshape(-1)[:-1] = stacks.reshape(-1)[1:]
+  pushed[..., -1] = pictures[:, 0]
+  if first.any():
+    pushed[first, ..., :-1] = 0
+  pushed.setflags(write=False)
+  return pushed
+
+
+def _vector_env(
+  rom: str, num_envs: int, num_threads: int, protocol: Protocol
+) -> vector_env.AtariVectorEnv:
+  return vector_env.AtariVectorEnv(
+    rom,
+    num_envs,
+    num_threads=num_threads,
+    frameskip=protocol.frame_skip,
+    maxpool=protocol.max_pool,
+    img_height=protocol.screen_size,
+    img_width=protocol.screen_size,
+    stack_num=1,  # stacked here
+    # ale-py draws from 0 to noop_max - 1.
+    noop_max=protocol.noop_max + 1,
+    repeat_action_probability=protocol.sticky_actions,
+    max_num_frames_per_episode=protocol.max_frames,
+    full_action_space=protocol.full_action_space,
+    # Clipping and life losses are done here: ale-py would keep no raw reward,
+    # and reset the game at each life loss.
+    reward_clipping=False,
+    episodic_life=False,
+    use_fire_reset=False,
+  )
+
+
+def load(
+  game: str,
+  *,
+  num_envs: int = 8,
+  num_threads: int = 0,
+  seed: Optional[int] = None,
+  protocol: Protocol = PAPER_TRAINING,
+  **changes: Any,
+) -> AtariEnvironment:
+  """Loads a batch of Atari games.
+
+  Args:
+    game: the game's name in any of the usual spellings: `"Breakout"`,
+      `"space_invaders"`, `"ALE/Pong-v5"`.
+    num_envs: B, how many games are played at once.
+    num_threads: threads that step them; 0 means one for each core. The games
+      do not depend on it.
+    seed: for no-ops and sticky actions. Equal seeds and actions give equal
+      games; each of the B games has a seed of its own.
+    protocol: for example `PAPER_TRAINING` or `STICKY_EVALUATION`.
+    **changes: fields of the protocol to change, for example `noop_max=0`.
+
+  Returns:
+    The batched environment.
+  """
+  fields = [field.name for field in dataclasses.fields(Protocol)]
+  for name in changes:
+    if name not in fields:
+      raise errors.unknown_name("Atari option", name, fields)
+  return AtariEnvironment(
+    game,
+    num_envs=num_envs,
+    num_threads=num_threads,
+    seed=seed,
+    protocol=dataclasses.replace(protocol, **changes),
+  )
+
+
+def games() -> dict[str, str]:
+  """The name of each game, `"SpaceInvaders"`, and ale-py's id for it."""
+  return {
+    rom.title().replace("_", ""): rom
+    for rom in sorted(roms.get_all_rom_ids())
+    if rom not in _TWO_PLAYERS
+  }
+
+
+def rom_id(game: str) -> str:
+  """ale-py's id for a game, `"space_invaders"`, from any spelling of it."""
+  return names.find("Atari game", game, games())

@@ -1,0 +1,193 @@
+"""Any Gymnasium environment as a TF-Agents `PyEnvironment`."""
+
+from typing import Any, Optional, Union
+
+import gymnasium
+import numpy as np
+from gymnasium import vector
+from tf_agents.trajectories import time_step as ts
+from tf_agents.typing import types
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.environments import base, snapshot, spaces
+
+
+class GymnasiumWrapper(base.Environment):
+  """A Gymnasium environment that TF-Agents can drive.
+
+  `terminated` becomes LAST with discount 0 and `truncated` LAST with discount
+  1; the step after LAST ignores its action and is the FIRST of a new episode.
+
+  A vector environment becomes a batched one: its NEXT_STEP autoreset is this
+  very rule, for each of its environments.
+  """
+
+  def __init__(
+    self,
+    env: Union[gymnasium.Env, vector.VectorEnv],
+    *,
+    seed: Optional[int] = None,
+  ):
+    """Wraps an environment.
+
+    Args:
+      env: the Gymnasium environment or vector environment; the wrapper closes
+        it.
+      seed: goes to the first `reset(seed=...)`; later episodes continue that
+        stream, so equal seeds and actions give equal episodes. In a vector
+        environment the i-th starts with seed + i, as Gymnasium has it.
+    """
+    self._batch = (env.num_envs,) if isinstance(env, vector.VectorEnv) else ()
+    super().__init__(seed=seed, handle_auto_reset=not self._batch)
+    self._env = env
+    if isinstance(env, vector.VectorEnv):
+      _require_next_step(env)
+      observation_space = env.single_observation_space
+      self._action_space = env.single_action_space
+    else:
+      observation_space = env.observation_space
+      self._action_space = env.action_space
+    self._observation_spec = spaces.spec_from_space(
+      observation_space, "observation"
+    )
+    self._action_spec = spaces.spec_from_space(self._action_space, "action")
+
+  @property
+  def gymnasium_env(self) -> Any:
+    """The wrapped Gymnasium environment."""
+    return self._env
+
+  @property
+  def batched(self) -> bool:
+    """Whether this wraps a vector environment."""
+    return bool(self._batch)
+
+  @property
+  def batch_size(self) -> Optional[int]:
+    """B, the number of environments in the vector, or None."""
+    return self._batch[0] if self._batch else None
+
+  def observation_spec(self) -> types.NestedArraySpec:
+    """The observation space as array specs."""
+    return self._observation_spec
+
+  def action_spec(self) -> types.NestedArraySpec:
+    """The action space as array specs."""
+    return self._action_spec
+
+  def render(self, mode: str = "rgb_array") -> Any:
+    """The picture of the current state, [H, W, 3] uint8; a tuple of B."""
+    if self._env.render_mode != mode:
+      raise errors.UserError(
+        f"render(mode={mode!r}) needs an environment made for it, this one has"
+        f" render_mode={self._env.render_mode!r}; pass render_mode={mode!r} to"
+        " load or gymnasium.make"
+      )
+    return self._env.render()
+
+  def close(self) -> None:
+    """Closes the wrapped environment."""
+    self._env.close()
+
+  def get_state(self) -> dict[str, Any]:
+    """The exact state, if the environment is Python through and through.
+
+    Environments that draw from a module's global generator, against
+    Gymnasium's rules, are the one case in which this cannot be known.
+    """
+    try:
+      environment = snapshot.capture(self._env)
+    except snapshot.CannotCaptureError as error:
+      raise self._no_state(f"has a part with no plain form, {error}") from error
+    step = self._current_time_step
+    return {
+      "environment": environment,
+      "time_step": snapshot.capture(None if step is None else tuple(step)),
+      "next_seed": self._next_seed,
+    }
+
+  def set_state(self, state: dict[str, Any]) -> None:
+    """Continues exactly as the environment that gave this state would have."""
+    self._env.reset()  # makes the attributes that only an episode has
+    snapshot.restore(self._env, state["environment"])
+    step = snapshot.restore(None, state["time_step"])
+    self._current_time_step = None if step is None else ts.TimeStep(*step)
+    self._next_seed = state["next_seed"]
+    self._info = {}
+
+  def _reset(self) -> ts.TimeStep:
+    observation, self._info = self._env.reset(seed=self._next_seed)
+    self._next_seed = None
+    return ts.restart(
+      spaces.to_arrays(observation, self._observation_spec), self.batch_size
+    )
+
+  def _step(self, action: types.NestedArray) -> ts.TimeStep:
+    # Only ever true in a vector: TF-Agents resets a single environment itself.
+    first = self.current_time_step().is_last()
+    action = spaces.check_action(action, self._action_spec, self._batch)
+    observation, reward, terminated, truncated, self._info = self._env.step(
+      spaces.to_gymnasium(action, self._action_space)
+    )
+    return ts.TimeStep(
+      spaces.step_type(first, np.logical_or(terminated, truncated)),
+      np.where(first, 0, np.asarray(reward)).astype(np.float32),
+      np.where(first, 1, np.logical_not(terminated)).astype(np.float32),
+      spaces.to_arrays(observation, self._observation_spec),
+    )
+
+
+def _require_next_step(env: vector.VectorEnv) -> None:
+  mode = env.metadata.get("autoreset_mode")
+  if mode != vector.AutoresetMode.NEXT_STEP:
+    raise errors.UserError(
+      "a vector environment must reset at the step after an episode's end, as"
+      f" TF-Agents does, this one has autoreset_mode={mode}; make it with"
+      " autoreset_mode=AutoresetMode.NEXT_STEP"
+    )
+
+
+def load(
+  env_id: str,
+  *,
+  num_envs: Optional[int] = None,
+  seed: Optional[int] = None,
+  **options: Any,
+) -> GymnasiumWrapper:
+  """Makes a registered Gymnasium environment for TF-Agents.
+
+  Args:
+    env_id: the id Gymnasium knows it by, for example `"CartPole-v1"`.
+    num_envs: B, to step that many at once; without it, one that is not batched.
+    seed: equal seeds and actions give equal episodes.
+    **options: go to `gymnasium.make` or `make_vec`: `render_mode`,
+      `max_episode_steps`, `vectorization_mode` and the environment's own.
+
+  Returns:
+    The environment; batched if `num_envs` was given.
+  """
+  if num_envs is None:
+    env = _make(gymnasium.make, env_id, **options)
+  else:
+    env = _make(gymnasium.make_vec, env_id, num_envs=num_envs, **options)
+  return GymnasiumWrapper(env, seed=seed)
+
+
+def _make(maker: Any, env_id: str, **options: Any) -> Any:
+  """Calls `gymnasium.make` or `make_vec`; its errors say what to do."""
+  try:
+    return maker(env_id, **options)
+  except ModuleNotFoundError as error:
+    raise errors.UserError(f"{env_id!r} cannot be made: {error}") from error
+  except TypeError as error:
+    if "unexpected keyword argument" not in str(error):
+      raise
+    raise errors.UserError(f"{env_id!r} has no such option: {error}") from error
+  except gymnasium.error.UnregisteredEnv as error:
+    raise errors.unknown_name(
+      "environment", env_id, gymnasium.registry
+    ) from error
+  except gymnasium.error.DeprecatedEnv as error:
+    raise errors.UserError(f"{env_id!r} is out of date: {error}") from error
+  except gymnasium.error.DependencyNotInstalled as error:
+    raise errors.UserError(f"{env_id!r} lacks a package: {error}") from error

@@ -1,0 +1,92 @@
+"""One function that makes any environment from its name."""
+
+from typing import Any, Optional
+
+import gymnasium
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.environments import (
+  atari,
+  base,
+  chain,
+  gymnasium_wrapper,
+  minatar,
+  names,
+)
+
+
+def make_environment(
+  name: str,
+  *,
+  num_envs: Optional[int] = None,
+  seed: Optional[int] = None,
+  protocol: str = "paper",
+  evaluation: bool = False,
+  **options: Any,
+) -> base.Environment:
+  """Makes an environment from its name.
+
+  Args:
+    name: an Atari game in any spelling (`"Breakout"`, `"ALE/Pong-v5"`), a
+      MinAtar game (`"MinAtar/Breakout"`), the paper's chain (`"chain"`, or
+      `"chain/15"` for 15 states) or a Gymnasium id (`"CartPole-v1"`, or
+      `"my_module:MyEnv-v0"`).
+    num_envs: B. Without it Atari games come in eights and the others as one
+      environment that is not batched.
+    seed: equal seeds and actions give equal episodes.
+    protocol: of Atari games, `"paper"` or `"sticky"`; see `atari.PROTOCOLS`.
+    evaluation: whether Atari games are those to evaluate on: whole games with
+      their raw rewards.
+    **options: of the environment; see `atari.Protocol`, `minatar.MinAtar`,
+      `chain.Chain` and `gymnasium.make`.
+
+  Returns:
+    The environment.
+  """
+  family, _, rest = name.partition("/")
+  shared = {"num_envs": num_envs, "seed": seed, **options}
+  if family.lower() == "minatar":
+    return minatar.load(rest, **shared)
+  if family.lower() == "chain":
+    if rest:
+      shared["length"] = _length(rest)
+    return gymnasium_wrapper.load(chain.ENV_ID, **shared)
+  if _is_gymnasium(name):
+    return gymnasium_wrapper.load(name, **shared)
+  if family.lower() not in ("ale", "atari") and not _is_atari(name):
+    raise errors.unknown_name("environment", name, _all_names())
+  if protocol not in atari.PROTOCOLS:
+    raise errors.unknown_name("Atari protocol", protocol, atari.PROTOCOLS)
+  if num_envs is None:
+    del shared["num_envs"]
+  chosen = atari.PROTOCOLS[protocol][evaluation]
+  return atari.load(name, protocol=chosen, **shared)
+
+
+def _length(text: str) -> int:
+  if not text.isdigit():
+    raise errors.UserError(
+      f"a chain's length must be a whole number, got {text!r}; write chain/15"
+    )
+  return int(text)
+
+
+def _is_gymnasium(name: str) -> bool:
+  if ":" in name:  # Gymnasium imports the module, which registers it
+    return True
+  spec = gymnasium.registry.get(name)
+  # ale-py registers its games too; they go to its vector environment.
+  return spec is not None and "ale_py" not in str(spec.entry_point)
+
+
+def _is_atari(name: str) -> bool:
+  return names.key(name) in {names.key(game) for game in atari.games()}
+
+
+def _all_names() -> list[str]:
+  return [
+    "chain",
+    *atari.games(),
+    *(f"MinAtar/{game}" for game in minatar.GAMES),
+    *(env_id for env_id in gymnasium.registry if _is_gymnasium(env_id)),
+  ]
