@@ -7,7 +7,8 @@ weights -> mean -> clip, optimizer, target network.
 """
 
 import abc
-from typing import NamedTuple, Optional
+import functools
+from typing import Dict, NamedTuple, Optional
 
 import tensorflow as tf
 from tf_agents.agents import tf_agent
@@ -52,15 +53,15 @@ class Update(NamedTuple):
     loss_info: the loss, and `DqnLossInfo(td_loss, td_error)`, each [B].
     predicted: distributions of the actions taken.
     target: their Bellman targets.
-    reward: [B].
+    bad: name -> int64, how many of its values were not finite.
     gradients: of the trainable weights, after clipping.
-    finite: whether the loss was, and so the weights were changed.
+    finite: whether all was, and so the weights were changed.
   """
 
   loss_info: tf_agent.LossInfo
   predicted: ReturnDistribution
   target: ReturnDistribution
-  reward: tf.Tensor
+  bad: Dict[str, tf.Tensor]
   gradients: list
   finite: tf.Tensor
 
@@ -166,10 +167,17 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self._gradient_clipping = gradient_clipping
     if jit_compile is None:
       jit_compile = compiling.fastest_jit_compile()
-    self._compute = tf.function(self._compute_update, jit_compile=jit_compile)
-    self._compute_and_apply = tf.function(
-      self._update_if_finite, jit_compile=jit_compile
+    # Without autograph, which would hide errors behind its own.
+    compiled = functools.partial(
+      tf.function, jit_compile=jit_compile, autograph=False
     )
+    self._compute = compiled(self._compute_update)
+    self._compute_and_apply = compiled(self._update_if_finite)
+    if train_step_counter is None:
+      # Not TF-Agents' global step, which all agents of a process would share.
+      train_step_counter = tf.Variable(
+        0, trainable=False, dtype=tf.int64, name="train_step"
+      )
     policy = policies.ReturnPolicy(
       time_step_spec,
       action_spec,
@@ -279,13 +287,21 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       regularization_loss=self._network.losses,
     ).total_loss
     td_error = data.mask * (target.mean() - predicted.mean())
+    # Observations on their own: a ReLU may turn NaN into 0.
+    bad = {
+      "observations": _num_bad((data.observation, data.next_observation)),
+      "rewards": _num_bad(data.reward),
+      "predicted particles": _num_bad(predicted.values),
+      "target particles": _num_bad(target.values),
+      "losses": _num_bad(total),
+    }
     return Update(
       tf_agent.LossInfo(total, dqn_agent.DqnLossInfo(losses, td_error)),
       predicted,
       target,
-      data.reward,
+      bad,
       gradients=[],
-      finite=tf.math.is_finite(total),
+      finite=tf.add_n(list(bad.values())) == 0,
     )
 
   def _predict(self, net, observation, training=False) -> ReturnDistribution:
@@ -327,7 +343,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
         f" {self._n}, got {experience.step_type.shape}; sample with num_steps ="
         f" {self._n + 1}"
       )
-    is_last = experience.is_last()
+    is_last = experience.is_boundary()  # the step itself, not the next
     steps = bellman.n_step(
       experience.reward[:, :-1],
       experience.discount[:, :-1],
@@ -351,25 +367,18 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     )
 
   def _stop_unless_finite(self, update: Update) -> None:
-    def count(tensor):
-      return tf.math.count_nonzero(~tf.math.is_finite(tensor))
-
+    counts = [part for item in update.bad.items() for part in item]
     tf.debugging.Assert(
       update.finite,
       [
-        "The loss must be finite, got",
-        update.loss_info.loss,
-        "at train step",
+        "An update needs finite numbers; the weights were left as they were at"
+        " train step",
         self.train_step_counter,
-        "; the weights were left as they were. Values that are not finite:"
-        " rewards",
-        count(update.reward),
-        ", predicted particles",
-        count(update.predicted.values),
-        ", target particles",
-        count(update.target.values),
-        ". Check the rewards and observations, or lower the learning rate.",
+        ". Not finite, by kind:",
+        *counts,
+        ". Check what the environment gives, or lower the learning rate.",
       ],
+      summarize=len(counts),
     )
 
   def _summarize(self, update: Update) -> None:
@@ -397,6 +406,18 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       pairs = list(zip(update.gradients, self._network.trainable_weights))
       eager_utils.add_variables_summaries(pairs, step)
       eager_utils.add_gradients_summaries(pairs, step)
+
+
+def _num_bad(tensors) -> tf.Tensor:
+  """How many numbers of a nest of tensors are NaN or infinite, int64."""
+  return tf.add_n(
+    [
+      tf.math.count_nonzero(~tf.math.is_finite(tensor))
+      if tensor.dtype.is_floating
+      else tf.zeros([], tf.int64)
+      for tensor in tf.nest.flatten(tensors)
+    ]
+  )
 
 
 def _when(condition: tf.Tensor, function) -> None:
