@@ -176,6 +176,17 @@ def test_scores_span_whole_games():
     assert totals.max() >= 25
 
 
+def test_observations_are_not_changed_by_later_steps():
+  with atari.load("Breakout", num_envs=2, seed=0) as env:
+    observations = [env.step(a).observation for a in _actions(env, 20)]
+    copies = [o.copy() for o in observations]
+    for action in _actions(env, 20):
+      env.step(action)
+  assert _same(observations, copies)
+  with pytest.raises(ValueError, match="read-only"):
+    observations[0][:] = 0
+
+
 def test_frame_cap_is_a_truncation():
   with atari.load("Pong", num_envs=1, max_frames=40) as env:
     env.reset()

@@ -1,5 +1,7 @@
 """Exact resume: what follows a restored state is what would have followed."""
 
+import collections
+import enum
 import json
 import threading
 
@@ -116,8 +118,13 @@ def test_state_of_another_environment():
     environments.load("Acrobot-v1").set_state(state)
 
 
+class Side(enum.Enum):
+  LEFT = 1
+  RIGHT = 2
+
+
 class Shared:
-  """Parts that belong to two attributes, and a cycle."""
+  """Parts that belong to two attributes, and cycles."""
 
   def __init__(self, seed):
     self.random = np.random.RandomState(seed)
@@ -125,18 +132,38 @@ class Shared:
     self.items = [np.arange(seed), {"a": (1, 2.5)}, None]
     self.first = self.items[0]
     self.me = self
+    self.loop = collections.deque([{"self": self}], maxlen=3)
+    self.loop.append(self.loop)
+    self.side = Side.LEFT
+    self.move = self.go
+
+  def go(self):
+    pass
+
+  def stop(self):
+    pass
 
 
 def test_what_is_shared_stays_shared():
   old, new = Shared(3), Shared(5)
   old.random.rand(4)
+  old.side = Side.RIGHT
   new.also = np.random.RandomState(0)
   snapshot.restore(new, json.loads(json.dumps(snapshot.capture(old))))
   assert new.random is new.also and new.me is new
   assert new.first is new.items[0]
+  assert new.loop[0]["self"] is new and new.loop[1] is new.loop
+  assert (new.loop.maxlen, new.side) == (3, Side.RIGHT)
   np.testing.assert_array_equal(new.first, old.first)
   assert new.items[1:] == old.items[1:]
   assert new.random.rand() == old.random.rand()
+
+
+def test_a_changed_method_is_not_passed_over():
+  old = Shared(3)
+  old.move = old.stop
+  with pytest.raises(errors.UserError, match="Shared.stop.*Shared.go"):
+    snapshot.restore(Shared(3), snapshot.capture(old))
 
 
 def test_views_are_refused():

@@ -144,7 +144,9 @@ class AtariEnvironment(base.Environment):
     )
     # ale-py resets a game at the step after its end, as TF-Agents does.
     first = self._info["game_over"]
-    return self._time_step(*self._env.step(action), first=first)
+    self._env.send(action)
+    self._stacks = _shifted(self._stacks)  # while ale-py's threads play
+    return self._time_step(*self._env.recv(), first=first)
 
   def _time_step(
     self,
@@ -156,7 +158,7 @@ class AtariEnvironment(base.Environment):
     *,
     first: np.ndarray,
   ) -> ts.TimeStep:
-    self._stacks = _push(self._stacks, pictures, first)
+    _push(self._stacks, pictures, first)
     raw_reward = reward.astype(np.float32)
     life_lost = (info["lives"] < self._lives) & ~first
     self._lives = info["lives"]
@@ -172,34 +174,38 @@ class AtariEnvironment(base.Environment):
     over = terminated | life_lost if self.protocol.life_loss else terminated
     return ts.TimeStep(
       spaces.step_type(first, game_over),
-      raw_reward.clip(-1, 1) if self.protocol.clip_rewards else raw_reward,
+      # Rewards are whole numbers: clipped to [-1, 1] they are their sign.
+      np.sign(raw_reward) if self.protocol.clip_rewards else raw_reward,
       (~over).astype(np.float32),
       self._stacks,
     )
 
 
-def _push(
-  stacks: np.ndarray, pictures: np.ndarray, first: np.ndarray
-) -> np.ndarray:
-  """Stacks with the newest picture at the end and the oldest gone.
+def _shifted(stacks: np.ndarray) -> np.ndarray:
+  """A copy of [B, H, W, stack] pictures without the oldest.
+
+  The place of the newest, `[..., -1]`, is still to be filled. All bytes one
+  place to the left move every pixel's stack by one; it is several times faster
+  than to transpose what ale-py would have stacked.
+  """
+  shifted = np.empty_like(stacks)
+  shifted.reshape(-1)[:-1] = stacks.reshape(-1)[1:]
+  return shifted
+
+
+def _push(stacks: np.ndarray, pictures: np.ndarray, first: np.ndarray) -> None:
+  """Fills in the newest pictures, in place.
 
   Args:
-    stacks: [B, H, W, stack] the pictures so far.
+    stacks: [B, H, W, stack] shifted; read-only from here on, since the next
+      step reads them again.
     pictures: [B, 1, H, W] the newest ones.
     first: [B] where a game begins, with nothing before its first picture.
-
-  Returns:
-    [B, H, W, stack], read-only, since the next step reads it again.
   """
-  pushed = np.empty_like(stacks)
-  # All bytes one place to the left move every pixel's stack by one; it is
-  # several times faster than to transpose what ale-py would have stacked.
-  pushed.reshape(-1)[:-1] = stacks.reshape(-1)[1:]
-  pushed[..., -1] = pictures[:, 0]
+  stacks[..., -1] = pictures[:, 0]
   if first.any():
-    pushed[first, ..., :-1] = 0
-  pushed.setflags(write=False)
-  return pushed
+    stacks[first, ..., :-1] = 0
+  stacks.setflags(write=False)
 
 
 def _vector_env(

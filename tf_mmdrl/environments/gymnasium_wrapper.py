@@ -103,7 +103,7 @@ class GymnasiumWrapper(base.Environment):
     return {
       "environment": environment,
       "time_step": snapshot.capture(None if step is None else tuple(step)),
-      "next_seed": self._next_seed,
+      "next_seed": snapshot.capture(self._next_seed),
     }
 
   def set_state(self, state: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ class GymnasiumWrapper(base.Environment):
     snapshot.restore(self._env, state["environment"])
     step = snapshot.restore(None, state["time_step"])
     self._current_time_step = None if step is None else ts.TimeStep(*step)
-    self._next_seed = state["next_seed"]
+    self._next_seed = snapshot.restore(None, state["next_seed"])
     self._info = {}
 
   def _reset(self) -> ts.TimeStep:

@@ -15,7 +15,7 @@ import enum
 import functools
 import sys
 import types
-from typing import Any
+from typing import Any, Iterable
 
 import gymnasium
 import numpy as np
@@ -24,10 +24,9 @@ from gymnasium.utils import seeding
 
 from tf_mmdrl.core import errors
 
-# Never changed by an episode, so not part of a state.
+# Kept as they are; a state only holds their names, to be compared.
 _CONSTANTS = (
   type,
-  enum.Enum,
   functools.partial,
   np.dtype,
   registration.EnvSpec,
@@ -37,7 +36,7 @@ _CONSTANTS = (
   types.ModuleType,
 )
 _PLAIN = (bool, int, float, str, type(None))
-_CONTAINERS = {"list": list, "tuple": tuple, "set": set}
+_SEQUENCES: dict[type, str] = {list: "list", tuple: "tuple", set: "set"}
 
 
 class CannotCaptureError(TypeError):
@@ -73,7 +72,9 @@ class _Capture:
     if type(value) in _PLAIN:
       return value
     if _is_constant(value):
-      return {"kind": "constant"}
+      return {"kind": "constant", "name": _constant_name(value)}
+    if isinstance(value, enum.Enum):
+      return {"kind": "enum", "class": _class_name(value), "name": value.name}
     if isinstance(value, np.generic):
       return {"kind": "scalar", **_encode_array(np.asarray(value), path)}
     if id(value) in self._seen:
@@ -89,20 +90,24 @@ class _Capture:
     if isinstance(value, (np.random.Generator, np.random.RandomState)):
       state = self.encode(_generator_state(value), path)
       return {"kind": "generator", "state": state}
-    for kind, container in _CONTAINERS.items():
-      if type(value) is container:
-        items = [self.encode(v, f"{path}[{i}]") for i, v in enumerate(value)]
-        return {"kind": kind, "items": items}
+    if type(value) in _SEQUENCES:
+      return {
+        "kind": _SEQUENCES[type(value)],
+        "items": self._items(value, path),
+      }
     if type(value) is collections.deque:
-      items = [self.encode(v, f"{path}[{i}]") for i, v in enumerate(value)]
+      items = self._items(value, path)
       return {"kind": "deque", "items": items, "maxlen": value.maxlen}
-    if type(value) in (dict, collections.OrderedDict):
+    if type(value) is dict:
       pairs = [
         [self.encode(key, path), self.encode(item, f"{path}[{key!r}]")]
         for key, item in value.items()
       ]
       return {"kind": "dict", "items": pairs}
     return self._encode_object(value, path)
+
+  def _items(self, values: Iterable[Any], path: str) -> list[Any]:
+    return [self.encode(v, f"{path}[{i}]") for i, v in enumerate(values)]
 
   def _encode_object(self, value: Any, path: str) -> dict[str, Any]:
     parts = {
@@ -132,13 +137,19 @@ class _Restore:
       return state
     kind = state["kind"]
     if kind == "constant":
+      _require("part", state["name"], _constant_name(target))
       return target
+    if kind == "enum":
+      _require("value", state["class"], _class_name(target))
+      return type(target)[state["name"]]
     if kind == "scalar":
       return _decode_array(state)[()]
     if kind == "same":
       return self._made[state["index"]]
     if kind == "object":
       return self._decode_object(state, target)
+    if kind in ("list", "deque", "dict"):
+      return self._decode_container(kind, state, target)
     made = self._decode_part(kind, state, target)
     self._made[state["index"]] = made
     return made
@@ -148,28 +159,32 @@ class _Restore:
       return _decode_array(state)
     if kind == "generator":
       return _set_generator(target, self.decode(state["state"], None))
+    items = self._decode_items(state["items"], target)
+    return tuple(items) if kind == "tuple" else set(items)
+
+  def _decode_container(self, kind: str, state: Any, target: Any) -> Any:
+    # Known before it is filled: what it holds may hold it in turn.
+    made: Any = {} if kind == "dict" else []
+    if kind == "deque":
+      made = collections.deque(maxlen=state["maxlen"])
+    self._made[state["index"]] = made
     if kind == "dict":
       old = target if isinstance(target, dict) else {}
-      keys = [self.decode(key, None) for key, _ in state["items"]]
-      items = [item for _, item in state["items"]]
-      return {k: self.decode(v, old.get(k)) for k, v in zip(keys, items)}
-    items = self._decode_items(state["items"], target)
-    if kind == "deque":
-      return collections.deque(items, state["maxlen"])
-    return _CONTAINERS[kind](items)
+      for key_state, item in state["items"]:
+        key = self.decode(key_state, None)
+        made[key] = self.decode(item, old.get(key))
+    else:
+      made.extend(self._decode_items(state["items"], target))
+    return made
 
   def _decode_items(self, items: list[Any], target: Any) -> list[Any]:
-    old = target if isinstance(target, (list, tuple)) else ()
+    sequence = isinstance(target, (list, tuple, collections.deque))
+    old = target if sequence else ()
     padded = [*old, *[None] * (len(items) - len(old))]
     return [self.decode(item, part) for item, part in zip(items, padded)]
 
   def _decode_object(self, state: dict[str, Any], target: Any) -> Any:
-    if _class_name(target) != state["class"]:
-      raise errors.UserError(
-        f"this state is that of a {state['class']}, but here is a"
-        f" {_class_name(target)}; load the same environment with the same"
-        " options"
-      )
+    _require("object", state["class"], _class_name(target))
     self._made[state["index"]] = target
     old, parts = _attributes(target, "environment"), state["parts"]
     for name in old.keys() - parts.keys():
@@ -177,6 +192,18 @@ class _Restore:
     for name, part in parts.items():
       vars(target)[name] = self.decode(part, old.get(name))
     return target
+
+
+def _require(kind: str, wanted: str, came: str) -> None:
+  if wanted != came:
+    raise errors.UserError(
+      f"this state needs the {kind} {wanted}, but here is {came}; load the same"
+      " environment with the same options"
+    )
+
+
+def _constant_name(value: Any) -> str:
+  return getattr(value, "__qualname__", _class_name(value))
 
 
 def _is_constant(value: Any) -> bool:
