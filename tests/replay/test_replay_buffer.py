@@ -6,12 +6,15 @@ import tensorflow as tf
 from replay_oracle import Games, assert_same, make_spec
 from tf_agents.agents.dqn import dqn_agent
 from tf_agents.drivers import dynamic_step_driver, py_driver
-from tf_agents.environments import random_py_environment, tf_py_environment
-from tf_agents.environments import batched_py_environment
+from tf_agents.environments import (
+  batched_py_environment,
+  random_py_environment,
+  tf_py_environment,
+)
 from tf_agents.networks import sequential
 from tf_agents.policies import random_py_policy, random_tf_policy
 from tf_agents.replay_buffers import replay_buffer, tf_uniform_replay_buffer
-from tf_agents.specs import array_spec
+from tf_agents.specs import array_spec, tensor_spec
 from tf_agents.trajectories import time_step as ts
 from tf_agents.utils import common
 
@@ -169,7 +172,12 @@ def test_counts_and_clears_inside_a_graph():
   buffer = _buffer()
   count = tf.function(buffer.num_frames)
   assert int(count()) == 24
-  tf.function(buffer.clear)()
+
+  @tf.function
+  def clear():
+    buffer.clear()
+
+  clear()
   assert int(count()) == 0
 
 
@@ -178,7 +186,7 @@ def _agent(n_step):
   layers = tf.keras.layers
   return dqn_agent.DqnAgent(
     ts.time_step_spec(observation),
-    array_spec_to_tensor(),
+    tensor_spec.BoundedTensorSpec([], tf.int64, 0, 4, "action"),
     q_network=sequential.Sequential(
       [
         layers.Lambda(lambda x: tf.cast(x, tf.float32)),
@@ -191,5 +199,149 @@ def _agent(n_step):
   )
 
 
-def array_spec_to_tensor():
-  return tf.TensorSpec([], tf.int64, "action")
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_trains_a_dqn_agent_with_priorities(n_step):
+  agent = _agent(n_step)
+  buffer = FrameReplayBuffer(
+    agent.collect_data_spec,
+    2,
+    100,
+    stack=4,
+    n_step=n_step,
+    sampler=PrioritizedSampler,
+  )
+  games = Games(0, 2)
+  for _ in range(60):
+    buffer.add_batch(games.step())
+  train = common.function(agent.train)
+  before = buffer.replay.sampler.state()[1]["weights"].copy()
+  for beta in (0.4, 0.7, 1.0):
+    experience, info = buffer.sample(16, beta=beta)
+    loss = train(experience, weights=info.weights)
+    buffer.update_priorities(info.ids, tf.abs(loss.extra.td_error))
+    # Nothing sampled is masked out: every first step counts.
+    assert not experience.is_boundary().numpy()[:, 0].any()
+  assert np.isfinite(loss.loss)
+  assert (buffer.replay.sampler.state()[1]["weights"] != before).any()
+
+
+def test_trains_a_dqn_agent_from_the_dataset():
+  agent = _agent(2)
+  buffer = FrameReplayBuffer(agent.collect_data_spec, 2, 100, stack=4, n_step=2)
+  games = Games(0, 2)
+  for _ in range(40):
+    buffer.add_batch(games.step())
+  experience, _ = next(iter(buffer.as_dataset(16, 3)))
+  assert np.isfinite(common.function(agent.train)(experience).loss)
+
+
+@pytest.mark.parametrize(
+  "change, message",
+  [
+    ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+    ({"stack": 0}, "stack must be at least 1, got 0"),
+    ({"n_step": 0}, "n_step must be at least 1, got 0"),
+    ({"max_length": 3, "n_step": 3}, "at least n_step [+] 1 = 4"),
+    ({"stack": 3}, "stack=3 must divide the last axis .* 4"),
+    ({"data_spec": tf.TensorSpec([])}, "must be a Trajectory .* TensorSpec"),
+    ({"data_spec": make_spec([None, 4])}, "must have known shapes"),
+    (
+      {"data_spec": make_spec()._replace(observation=(tf.TensorSpec([4]),))},
+      "needs an observation that is one array",
+    ),
+  ],
+)
+def test_bad_arguments(change, message):
+  arguments = {
+    "data_spec": make_spec(),
+    "batch_size": 2,
+    "max_length": 10,
+    "stack": 4,
+  }
+  with pytest.raises(UserError, match=message):
+    FrameReplayBuffer(**{**arguments, **change})
+
+
+@pytest.mark.parametrize(
+  "change, message",
+  [
+    (
+      lambda step: step._replace(reward=step.reward.astype(np.float64)),
+      r"reward of a step must be float32 \[2\], got float64 \[2\]",
+    ),
+    (
+      lambda step: step._replace(observation=step.observation[:1]),
+      r"must be uint8 \[2, 3, 2, 4\], got uint8 \[1, 3, 2, 4\]",
+    ),
+  ],
+)
+def test_bad_steps_are_refused_and_change_nothing(change, message):
+  buffer = _buffer()
+  before = buffer.gather_all()
+  with pytest.raises(UserError, match=message):
+    buffer.add_batch(change(Games(1, 2).step()))
+  assert_same(buffer.gather_all(), before)
+
+
+def test_bad_step_inside_a_graph():
+  buffer = _buffer()
+
+  @tf.function
+  def add(step):
+    buffer.add_batch(step)
+
+  with pytest.raises(tf.errors.InvalidArgumentError, match=r"got int32 \[3\]"):
+    add(Games(1, 3).step())
+
+
+def test_bad_requests():
+  buffer = _buffer(n_step=2)
+  with pytest.raises(UserError, match="n_step [+] 1 = 3, got 4.*n_step=3"):
+    buffer.as_dataset(2, 4)
+  with pytest.raises(UserError, match="must be at least 1, got 1 and 0"):
+    buffer.sample(0)
+  with pytest.raises(NotImplementedError, match="map the dataset"):
+    buffer.as_dataset(2, 2, sequence_preprocess_fn=lambda x: x)
+
+
+def test_reading_what_has_left():
+  buffer = _buffer()
+  games = Games(3, 2)
+  for _ in range(100):
+    buffer.add_batch(games.step())
+  with pytest.raises(UserError, match="newer ones have replaced"):
+    buffer.replay.read(np.array([0]), 1)
+
+
+def test_nests_are_kept_as_they_are():
+  """With a stack of 1 an observation may have any structure."""
+  spec = make_spec()._replace(
+    observation={"board": tf.TensorSpec([2], tf.bool), "x": tf.TensorSpec([])},
+    policy_info=(tf.TensorSpec([3], tf.float32),),
+  )
+  buffer = FrameReplayBuffer(spec, 2, 10)
+  rng = np.random.default_rng(0)
+  shown = []
+  for _ in range(6):
+    step = (
+      Games(0, 2)
+      .step()
+      ._replace(
+        observation={
+          "board": rng.random([2, 2]) < 0.5,
+          "x": rng.random(2, np.float32),
+        },
+        policy_info=(rng.random([2, 3], np.float32),),
+      )
+    )
+    buffer.add_batch(step)
+    shown.append(step)
+  expected = tf.nest.map_structure(lambda *s: np.stack(s, axis=1), *shown)
+  assert_same(buffer.gather_all(), expected)
+  items, info = buffer.sample(1)
+  step, row = divmod(int(info.ids[0]), 2)
+  drawn = tf.nest.map_structure(lambda t: t[0], items)
+  window = tf.nest.map_structure(
+    lambda leaf: leaf[row, step : step + 2], expected
+  )
+  assert_same(drawn, window)

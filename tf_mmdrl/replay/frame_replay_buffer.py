@@ -280,6 +280,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     num_parallel_calls: Optional[int] = None,
   ) -> tf.data.Dataset:
     checks.check_no_preprocessing(sequence_preprocess_fn)
+    checks.check_num_steps(num_steps, self.replay.n_step)
     # Parallel draws would come in any order; the seed wants one at a time.
     del num_parallel_calls
     return tf.data.Dataset.counter().map(

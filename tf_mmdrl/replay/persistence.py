@@ -54,9 +54,9 @@ class ReplaySaver:
     self._directory.mkdir(parents=True, exist_ok=True)
     with self._replay.lock:
       store = self._replay.store
-      oldest = int(store.oldest.min())
-      written = [s for s in self._segments if s["stop"] > oldest]
-      start = max(written[-1]["stop"] if written else 0, oldest)
+      written = [s for s in self._segments if self._is_needed(s)]
+      start = max(written[-1]["stop"] if written else 0, store.oldest.min())
+      start = int(start)
       step_bytes = max(1, store.nbytes // store.max_length)
       length = max(1, _SEGMENT_BYTES // step_bytes)
       while start < store.head:
@@ -119,6 +119,17 @@ class ReplaySaver:
         path.unlink()
     segments.sync_directory(self._directory)
 
+  def _is_needed(self, segment: Dict[str, Any]) -> bool:
+    """Whether a segment holds a step that is kept, or a frame of one."""
+    store = self._replay.store
+    if segment["stop"] > store.oldest.min():
+      return True
+    if store.stacked is None or store.oldest.max() == store.head:
+      return False
+    rows = np.arange(store.batch_size)
+    newest = store.newest[rows, store.oldest % store.max_length]
+    return bool((segment["frame_stops"] > newest - store.stack + 1).any())
+
   def _write_steps(
     self, start: int, stop: int, before: List[Dict[str, Any]]
   ) -> Dict[str, Any]:
@@ -140,6 +151,7 @@ class ReplaySaver:
       if before and before[-1]["stop"] == start:
         first = np.maximum(first, before[-1]["frame_stops"])
       stops = newest[:, -1] + 1
+      first = np.minimum(first, stops)  # where all frames are gone already
       tables["newest"] = newest
       tables["frame_starts"] = first
       tables["frames"] = np.concatenate(
