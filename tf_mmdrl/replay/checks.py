@@ -1,6 +1,6 @@
 """What the buffer asks of its arguments, and how it says so."""
 
-from typing import Any, Optional, Sequence
+from typing import Any, List, Optional, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -71,22 +71,22 @@ def index_of(data_spec: trajectory.Trajectory, field: str) -> int:
   return len(tf.nest.flatten(tuple(data_spec)[:position]))
 
 
-def check_values(
-  values: Sequence[np.ndarray],
-  specs: Sequence[tf.TensorSpec],
-  batch_size: int,
+def check_step(
+  values: Sequence[np.ndarray], wanted: Sequence[np.ndarray], names: List[str]
 ) -> None:
-  """Raises unless values are a batch of steps of the specs."""
-  for value, spec in zip(values, specs):
-    if value.dtype != spec.dtype.as_numpy_dtype or value.shape != (
-      batch_size,
-      *spec.shape,
-    ):
+  """Raises unless values are a batch of steps.
+
+  Args:
+    values: what came, one array for each field.
+    wanted: for each field an array of the right shape and dtype.
+    names: the names of the fields.
+  """
+  for value, example, name in zip(values, wanted, names):
+    if value.shape != example.shape or value.dtype != example.dtype:
       raise UserError(
-        f"{spec.name or 'a field'} of a step must be {spec.dtype.name}"
-        f" {[batch_size, *spec.shape]}, got {value.dtype}"
-        f" {list(value.shape)}; make the environment and the buffer's"
-        " batch_size and data_spec agree"
+        f"{name} of a step must be {example.dtype} {list(example.shape)}, got"
+        f" {value.dtype} {list(value.shape)}; make the environment and the"
+        " buffer's batch_size and data_spec agree"
       )
 
 

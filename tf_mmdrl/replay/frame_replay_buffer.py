@@ -13,7 +13,7 @@ from tf_mmdrl.replay import arrays, checks
 from tf_mmdrl.replay.frame_replay import FrameReplay
 from tf_mmdrl.replay.frame_store import Field, FrameStore
 from tf_mmdrl.replay.samplers import Sampler, UniformSampler
-from tf_mmdrl.replay.stacks import stack_last, stack_last_compiled
+from tf_mmdrl.replay.stacks import stack_last, stack_last_now
 
 
 class BufferInfo(NamedTuple):
@@ -80,6 +80,11 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
       Field(tuple(spec.shape.as_list()), np.dtype(spec.dtype.as_numpy_dtype))
       for spec in self._specs
     ]
+    self._names = [spec.name or "a field" for spec in self._specs]
+    self._example = [
+      np.broadcast_to(np.zeros([], dtype), [batch_size, *shape])
+      for shape, dtype in fields
+    ]
     store = FrameStore(
       fields,
       batch_size=batch_size,
@@ -129,7 +134,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
       A `[B, n + 1, ...]` trajectory, and info `[B]`.
     """
     planes, info = self._sample_planes(None, batch_size, beta)
-    return self.from_planes(planes, stack_last_compiled), info
+    return self.from_planes(planes, stack_last_now), info
 
   def sample_batches(
     self, num_batches: int, batch_size: int, *, beta: Optional[float] = None
@@ -145,15 +150,15 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
       A `[K, B, n + 1, ...]` trajectory, and info `[K, B]`.
     """
     planes, info = self.sample_planes(num_batches, batch_size, beta=beta)
-    return self.from_planes(planes, stack_last_compiled), info
+    return self.from_planes(planes, stack_last_now), info
 
   def sample_planes(
     self, num_batches: int, batch_size: int, *, beta: Optional[float] = None
   ) -> Tuple[trajectory.Trajectory, BufferInfo]:
     """Draws as `sample_batches` does, but leaves stacks as planes.
 
-    This is the fastest way into a compiled training step: it costs one copy of
-    the frames, and `from_planes` inside the step builds what the step uses.
+    The fastest way into a compiled training step: it costs one copy of the
+    frames, and `from_planes` inside the step is all but free.
 
     Args:
       num_batches: K.
@@ -231,7 +236,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
 
   def _add(self, *values: types.Array) -> None:
     step = [np.asarray(value) for value in values]
-    checks.check_values(step, self._specs, self.batch_size)
+    checks.check_step(step, self._example, self._names)
     self.replay.add(step)
 
   def _clear(self) -> Any:
