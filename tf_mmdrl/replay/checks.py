@@ -90,6 +90,16 @@ def check_step(
       )
 
 
+def check_priorities(ids: np.ndarray, priorities: np.ndarray) -> None:
+  """Raises unless there is one number for each id."""
+  if ids.shape != priorities.shape or ids.dtype.kind != "i":
+    raise UserError(
+      "ids and priorities must have one shape and ids be integers, got"
+      f" {ids.dtype} {ids.shape} and {priorities.shape}; pass BufferInfo.ids"
+      " and one priority for each"
+    )
+
+
 def check_counts(num_batches: int, batch_size: int) -> None:
   """Raises unless there is something to draw."""
   if num_batches < 1 or batch_size < 1:

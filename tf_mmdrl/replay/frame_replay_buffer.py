@@ -8,8 +8,7 @@ from tf_agents.replay_buffers import replay_buffer
 from tf_agents.trajectories import trajectory
 from tf_agents.typing import types
 
-from tf_mmdrl.core.errors import UserError
-from tf_mmdrl.replay import arrays, checks
+from tf_mmdrl.replay import arrays, checks, graph
 from tf_mmdrl.replay.frame_replay import FrameReplay
 from tf_mmdrl.replay.frame_store import Field, FrameStore
 from tf_mmdrl.replay.samplers import Sampler, UniformSampler
@@ -41,8 +40,8 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
   A sample never starts at a LAST step, and never runs over the end of an
   episode that was cut short, see `frame_replay.may_start`.
 
-  The content lives in NumPy, outside of `tf.train.Checkpoint`:
-  `tf_mmdrl.replay.save` and `restore` keep it on disk.
+  The content lives in NumPy, outside of `tf.train.Checkpoint`; `ReplaySaver`
+  keeps it on disk.
   """
 
   def __init__(
@@ -200,12 +199,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
       priorities: [...] of the same shape, finite and not negative.
     """
     ids, priorities = np.asarray(ids), np.asarray(priorities)
-    if ids.shape != priorities.shape or ids.dtype.kind != "i":
-      raise UserError(
-        "ids and priorities must have one shape and ids be integers, got"
-        f" {ids.dtype} {ids.shape} and {priorities.shape}; pass BufferInfo.ids"
-        " and one priority for each"
-      )
+    checks.check_priorities(ids, priorities)
     self.replay.update_priorities(ids.reshape([-1]), priorities.reshape([-1]))
 
   def _sample_planes(
@@ -214,7 +208,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     """As `sample_planes`; no axis K if `num_batches` is None."""
     count = 1 if num_batches is None else num_batches
     checks.check_counts(count, batch_size)
-    beta = self._beta if beta is None else beta
+    beta = self._beta if beta is None else float(beta)
     drawn = self.replay.sample(count, batch_size, self.replay.n_step + 1, beta)
     every = [*drawn.values, *drawn[1:]]
     if num_batches is None:
@@ -225,14 +219,11 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
 
   def _num_frames(self) -> tf.Tensor:
     spec = tf.TensorSpec([], tf.int64)
-    return self._call(lambda: [np.array(self.replay.num_steps)], [spec])[0]
+    return graph.call(lambda: [np.array(self.replay.num_steps)], [spec])[0]
 
   def _add_batch(self, items: trajectory.Trajectory) -> Any:
     tf.nest.assert_same_structure(items, self._data_spec)
-    values = tf.nest.flatten(items)
-    if tf.executing_eagerly():
-      return self._add(*values)
-    return tf.numpy_function(self._add, values, [])
+    return graph.run(self._add, *tf.nest.flatten(items))
 
   def _add(self, *values: types.Array) -> None:
     step = [np.asarray(value) for value in values]
@@ -240,9 +231,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     self.replay.add(step)
 
   def _clear(self) -> Any:
-    if tf.executing_eagerly():
-      return self.replay.clear()
-    return tf.numpy_function(self.replay.clear, [], [])
+    return graph.run(self.replay.clear)
 
   def _get_next(
     self,
@@ -262,7 +251,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
       for dtype in (tf.int64, tf.float32, tf.float32)
     ]
     specs = [*self._plane_specs([size, length]), *info_specs]
-    *values, ids, probabilities, weights = self._call(draw, specs)
+    *values, ids, probabilities, weights = graph.call(draw, specs)
     items = self._from_flat_planes(values)
     info = BufferInfo(ids, probabilities, weights)
     if num_steps is None:
@@ -302,15 +291,20 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     checks.check_no_preprocessing(sequence_preprocess_fn)
     del num_parallel_calls
 
+    length = num_steps or 1
+
     def starts(_):
-      spec = tf.TensorSpec([None], tf.int64)
-      call = lambda: [self.replay.sequences(num_steps or 1)]  # noqa: E731
-      return tf.data.Dataset.from_tensor_slices(self._call(call, [spec])[0])
+      (ids,) = graph.call(
+        lambda: [self.replay.sequences(length)],
+        [tf.TensorSpec([None], tf.int64)],
+      )
+      return tf.data.Dataset.from_tensor_slices(ids)
 
     def read(ids):
-      specs = self._plane_specs([*ids.shape, num_steps or 1])
-      values = self._call(
-        lambda ids: self.replay.read(ids, num_steps or 1), specs, ids
+      values = graph.call(
+        lambda ids: self.replay.read(ids, length),
+        self._plane_specs([*ids.shape, length]),
+        ids,
       )
       items = self._from_flat_planes(values)
       if num_steps is None:
@@ -335,7 +329,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
         return self.replay.read(ids, store.head - first)
 
     specs = self._plane_specs([self.batch_size, None])
-    return self._from_flat_planes(self._call(read, specs))
+    return self._from_flat_planes(graph.call(read, specs))
 
   def _plane_specs(self, outer: Sequence[Optional[int]]) -> List[tf.TensorSpec]:
     """The specs of the fields as they are read, planes not yet stacked."""
@@ -349,17 +343,3 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
 
   def _from_flat_planes(self, values: List[tf.Tensor]) -> trajectory.Trajectory:
     return self.from_planes(tf.nest.pack_sequence_as(self._data_spec, values))
-
-  def _call(
-    self,
-    function: Callable[..., Sequence[np.ndarray]],
-    specs: Sequence[tf.TensorSpec],
-    *inputs: tf.Tensor,
-  ) -> List[tf.Tensor]:
-    """Runs NumPy code, now or as a part of the graph being built."""
-    if tf.executing_eagerly():
-      return [tf.convert_to_tensor(value) for value in function(*inputs)]
-    tensors = tf.numpy_function(
-      lambda *a: tuple(function(*a)), inputs, [spec.dtype for spec in specs]
-    )
-    return [tf.ensure_shape(t, s.shape) for t, s in zip(tensors, specs)]
