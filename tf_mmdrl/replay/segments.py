@@ -1,0 +1,133 @@
+"""Files of arrays that are complete, or absent, or known to be damaged.
+
+A file is a JSON header and zlib streams; reading one runs no code from it.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import struct
+import zlib
+from typing import Any, Dict
+
+import numpy as np
+
+from tf_mmdrl.core.errors import UserError
+
+TEMPORARY = ".tmp"
+
+_MAGIC = b"mmdrl-arrays-1\n"
+_LENGTH = struct.Struct("<Q")
+# Level 1 shrinks Atari frames 30 to 70 times; more levels give little more.
+_LEVEL = 1
+
+
+class DamagedFileError(UserError):
+  """A saved file is missing, cut short or changed; the message names it."""
+
+
+def encode(tables: Dict[str, np.ndarray]) -> bytes:
+  """Arrays as compressed bytes."""
+  header, streams = [], []
+  for name, table in tables.items():
+    contiguous = np.ascontiguousarray(table).reshape([-1]).view(np.uint8)
+    streams.append(zlib.compress(contiguous.data, _LEVEL))
+    header.append(
+      {
+        "name": name,
+        "dtype": table.dtype.str,
+        "shape": list(table.shape),
+        "length": len(streams[-1]),
+      }
+    )
+  text = json.dumps(header).encode()
+  return b"".join([_MAGIC, _LENGTH.pack(len(text)), text, *streams])
+
+
+def decode(data: bytes) -> Dict[str, np.ndarray]:
+  """The arrays that `encode` was given, read-only."""
+  start = len(_MAGIC) + _LENGTH.size
+  (length,) = _LENGTH.unpack(data[len(_MAGIC) : start])
+  header = json.loads(data[start : start + length])
+  position = start + length
+  tables = {}
+  for entry in header:
+    stream = data[position : position + entry["length"]]
+    position += entry["length"]
+    values = np.frombuffer(zlib.decompress(stream), np.dtype(entry["dtype"]))
+    tables[entry["name"]] = values.reshape(entry["shape"])
+  return tables
+
+
+def digest(data: bytes) -> str:
+  """The SHA-256 of bytes, in hexadecimal."""
+  return hashlib.sha256(data).hexdigest()
+
+
+def write(path: pathlib.Path, data: bytes) -> None:
+  """Writes a file so that after any crash it is complete or absent."""
+  temporary = path.with_name(path.name + TEMPORARY)
+  try:
+    with open(temporary, "wb") as file:
+      file.write(data)
+      file.flush()
+      os.fsync(file.fileno())
+    os.replace(temporary, path)
+  except OSError:  # a full disk above all: do not keep it full
+    temporary.unlink(missing_ok=True)
+    raise
+  sync_directory(path.parent)
+
+
+def sync_directory(directory: pathlib.Path) -> None:
+  """Makes new names in a directory, and removed ones, outlast a power cut."""
+  descriptor = os.open(directory, os.O_RDONLY)
+  try:
+    os.fsync(descriptor)
+  finally:
+    os.close(descriptor)
+
+
+def read(path: pathlib.Path, sha256: str) -> bytes:
+  """Reads a file and raises `DamagedFileError` unless it is as written."""
+  try:
+    data = path.read_bytes()
+  except OSError as error:
+    raise DamagedFileError(
+      f"replay file {path} cannot be read ({error.strerror}); go back to an"
+      " older checkpoint"
+    ) from error
+  if digest(data) != sha256:
+    raise DamagedFileError(
+      f"replay file {path} is damaged: its checksum is not the one written;"
+      " go back to an older checkpoint"
+    )
+  return data
+
+
+def write_json(path: pathlib.Path, content: Dict[str, Any]) -> None:
+  """Writes JSON that carries its own checksum."""
+  text = json.dumps(content, sort_keys=True)
+  line = {"sha256": digest(text.encode()), "content": content}
+  write(path, json.dumps(line, sort_keys=True).encode())
+
+
+def read_json(path: pathlib.Path) -> Dict[str, Any]:
+  """What `write_json` wrote; `DamagedFileError` if it is not that any more."""
+  try:
+    line = json.loads(path.read_bytes())
+    text = json.dumps(line["content"], sort_keys=True)
+    if digest(text.encode()) == line["sha256"]:
+      return line["content"]
+  except OSError as error:
+    raise DamagedFileError(
+      f"replay file {path} cannot be read ({error.strerror}); go back to an"
+      " older checkpoint"
+    ) from error
+  except (ValueError, KeyError, TypeError):
+    pass  # not JSON any more, or not ours: the same as a wrong checksum
+  raise DamagedFileError(
+    f"replay file {path} is damaged: its checksum is not the one written;"
+    " go back to an older checkpoint"
+  )
