@@ -8,62 +8,21 @@ weights -> mean -> clip, optimizer, target network.
 
 import abc
 import functools
-from typing import Dict, NamedTuple, Optional
+from typing import Optional
 
 import tensorflow as tf
 from tf_agents.agents import tf_agent
 from tf_agents.agents.dqn import dqn_agent
 from tf_agents.networks import network
-from tf_agents.trajectories import trajectory
 from tf_agents.typing import types
 from tf_agents.utils import common, eager_utils
 
 from tf_mmdrl import policies
-from tf_mmdrl.agents import compiling
+from tf_mmdrl.agents import compiling, transitions, updates
 from tf_mmdrl.core import errors, specs
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.ops import bellman
 from tf_mmdrl.policies import return_policy
-
-
-class Transition(NamedTuple):
-  """What one example teaches.
-
-  Attributes:
-    observation: nest of [B, ...].
-    action: [B].
-    reward: [B] n-step reward.
-    discount: [B] what multiplies the next state's return.
-    next_observation: nest of [B, ...].
-    mask: [B] 0 where the example starts at an episode's end, 1 elsewhere.
-  """
-
-  observation: types.NestedTensor
-  action: tf.Tensor
-  reward: tf.Tensor
-  discount: tf.Tensor
-  next_observation: types.NestedTensor
-  mask: tf.Tensor
-
-
-class Update(NamedTuple):
-  """What an update leaves to report.
-
-  Attributes:
-    loss_info: the loss, and `DqnLossInfo(td_loss, td_error)`, each [B].
-    predicted: distributions of the actions taken.
-    target: their Bellman targets.
-    bad: name -> int64, how many of its values were not finite.
-    gradients: of the trainable weights, after clipping.
-    finite: whether all was, and so the weights were changed.
-  """
-
-  loss_info: tf_agent.LossInfo
-  predicted: ReturnDistribution
-  target: ReturnDistribution
-  bad: Dict[str, tf.Tensor]
-  gradients: list
-  finite: tf.Tensor
 
 
 class ReturnDistributionAgent(tf_agent.TFAgent):
@@ -231,29 +190,35 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     if tf.distribute.get_strategy().num_replicas_in_sync > 1:
       # Replicas exchange gradients, which a compiled function may not do.
       update = self._compute(experience, weights)
-      self._stop_unless_finite(update)
+      updates.stop_unless_finite(update, self.train_step_counter)
       self._apply(update.gradients)
     else:
       update = self._compute_and_apply(experience, weights)
-      self._stop_unless_finite(update)
+      updates.stop_unless_finite(update, self.train_step_counter)
     self.train_step_counter.assign_add(1)
     # Outside of what XLA compiles, where it would copy the weights every time.
     _when(
       self.train_step_counter % self._target_update_period == 0,
       lambda: self._copy_to_target(self._target_update_tau),
     )
-    self._summarize(update)
+    updates.summarize(
+      update,
+      self._network.trainable_weights,
+      self.train_step_counter,
+      distributions=self._debug_summaries,
+      gradients=self._summarize_grads_and_vars,
+    )
     return update.loss_info
 
   def _loss(self, experience, weights=None, training=False):
     return self._forward(experience, weights, training).loss_info
 
-  def _update_if_finite(self, experience, weights) -> Update:
+  def _update_if_finite(self, experience, weights) -> updates.Update:
     update = self._compute_update(experience, weights)
     _when(update.finite, lambda: self._apply(update.gradients))
     return update
 
-  def _compute_update(self, experience, weights) -> Update:
+  def _compute_update(self, experience, weights) -> updates.Update:
     """The loss, and its gradients, clipped."""
     variables = self._network.trainable_weights
     with tf.GradientTape() as tape:
@@ -270,9 +235,9 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     pairs = zip(gradients, self._network.trainable_weights)
     self._optimizer.apply_gradients(pairs)
 
-  def _forward(self, experience, weights, training) -> Update:
+  def _forward(self, experience, weights, training) -> updates.Update:
     """The loss of a batch of experience."""
-    data = self._as_transition(experience)
+    data = transitions.as_transition(experience, n=self._n, gamma=self._gamma)
     predicted = self._predict(self._network, data.observation, training)
     predicted = predicted.at(data.action)
     target = bellman.backup(
@@ -289,13 +254,15 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     td_error = data.mask * (target.mean() - predicted.mean())
     # Observations on their own: a ReLU may turn NaN into 0.
     bad = {
-      "observations": _num_bad((data.observation, data.next_observation)),
-      "rewards": _num_bad(data.reward),
-      "predicted particles": _num_bad(predicted.values),
-      "target particles": _num_bad(target.values),
-      "losses": _num_bad(total),
+      "observations": updates.num_bad(
+        (data.observation, data.next_observation)
+      ),
+      "rewards": updates.num_bad(data.reward),
+      "predicted particles": updates.num_bad(predicted.values),
+      "target particles": updates.num_bad(target.values),
+      "losses": updates.num_bad(total),
     }
-    return Update(
+    return updates.Update(
       tf_agent.LossInfo(total, dqn_agent.DqnLossInfo(losses, td_error)),
       predicted,
       target,
@@ -323,101 +290,6 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     _, mask = return_policy.split(observation, self._splitter)
     best = tf.argmax(return_policy.allowed(chooser.mean(), mask), axis=-1)
     return distributions.at(best)
-
-  def _as_transition(self, experience) -> Transition:
-    """n-step transitions of a Trajectory [B, n + 1] or a Transition [B]."""
-    if isinstance(experience, trajectory.Transition):
-      step, action_step, next_step = experience
-      return Transition(
-        step.observation,
-        action_step.action,
-        next_step.reward,
-        self._gamma * next_step.discount,
-        next_step.observation,
-        tf.cast(~step.is_last(), tf.float32),
-      )
-    length = experience.step_type.shape[1]
-    if length != self._n + 1:
-      raise errors.UserError(
-        f"experience of [B, {self._n + 1}] steps is wanted for n_step_update ="
-        f" {self._n}, got {experience.step_type.shape}; sample with num_steps ="
-        f" {self._n + 1}"
-      )
-    is_last = experience.is_boundary()  # the step itself, not the next
-    steps = bellman.n_step(
-      experience.reward[:, :-1],
-      experience.discount[:, :-1],
-      is_last[:, :-1],
-      gamma=self._gamma,
-    )
-    return Transition(
-      tf.nest.map_structure(lambda part: part[:, 0], experience.observation),
-      experience.action[:, 0],
-      steps.reward,
-      steps.discount,
-      tf.nest.map_structure(
-        lambda part: (
-          part[:, 1]
-          if self._n == 1
-          else tf.gather(part, steps.horizon, axis=1, batch_dims=1)
-        ),
-        experience.observation,
-      ),
-      tf.cast(~is_last[:, 0], tf.float32),
-    )
-
-  def _stop_unless_finite(self, update: Update) -> None:
-    counts = [part for item in update.bad.items() for part in item]
-    tf.debugging.Assert(
-      update.finite,
-      [
-        "An update needs finite numbers; the weights were left as they were at"
-        " train step",
-        self.train_step_counter,
-        ". Not finite, by kind:",
-        *counts,
-        ". Check what the environment gives, or lower the learning rate.",
-      ],
-      summarize=len(counts),
-    )
-
-  def _summarize(self, update: Update) -> None:
-    step = self.train_step_counter
-    extra = update.loss_info.extra
-    common.summarize_scalar_dict(
-      {
-        "loss": update.loss_info.loss,
-        "expected_return": tf.reduce_mean(update.predicted.mean()),
-        "expected_target": tf.reduce_mean(update.target.mean()),
-        "gradient_norm": tf.linalg.global_norm(update.gradients),
-      },
-      step=step,
-      name_scope="Losses/",
-    )
-    if self._debug_summaries:
-      for name, tensor in {
-        "particles": update.predicted.values,
-        "target_particles": update.target.values,
-        "td_loss": extra.td_loss,
-        "td_error": extra.td_error,
-      }.items():
-        common.generate_tensor_summaries(name, tensor, step)
-    if self._summarize_grads_and_vars:
-      pairs = list(zip(update.gradients, self._network.trainable_weights))
-      eager_utils.add_variables_summaries(pairs, step)
-      eager_utils.add_gradients_summaries(pairs, step)
-
-
-def _num_bad(tensors) -> tf.Tensor:
-  """How many numbers of a nest of tensors are NaN or infinite, int64."""
-  return tf.add_n(
-    [
-      tf.math.count_nonzero(~tf.math.is_finite(tensor))
-      if tensor.dtype.is_floating
-      else tf.zeros([], tf.int64)
-      for tensor in tf.nest.flatten(tensors)
-    ]
-  )
 
 
 def _when(condition: tf.Tensor, function) -> None:

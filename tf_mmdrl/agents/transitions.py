@@ -1,0 +1,80 @@
+"""From TF-Agents' experience to what one example teaches."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+from tf_agents.trajectories import trajectory
+from tf_agents.typing import types
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.ops import bellman
+
+
+class Transition(NamedTuple):
+  """What one example teaches.
+
+  Attributes:
+    observation: nest of [B, ...].
+    action: [B].
+    reward: [B] n-step reward.
+    discount: [B] what multiplies the next state's return.
+    next_observation: nest of [B, ...].
+    mask: [B] 0 where the example starts at an episode's end, 1 elsewhere.
+  """
+
+  observation: types.NestedTensor
+  action: tf.Tensor
+  reward: tf.Tensor
+  discount: tf.Tensor
+  next_observation: types.NestedTensor
+  mask: tf.Tensor
+
+
+def as_transition(experience, *, n: int, gamma: float) -> Transition:
+  """n-step transitions of experience.
+
+  Args:
+    experience: a Trajectory [B, n + 1], or a Transition [B] whose discount is
+      the environment's.
+    n: steps to sum.
+    gamma: the agent's discount.
+
+  Returns:
+    The transitions.
+  """
+  if isinstance(experience, trajectory.Transition):
+    step, action_step, next_step = experience
+    return Transition(
+      step.observation,
+      action_step.action,
+      next_step.reward,
+      gamma * next_step.discount,
+      next_step.observation,
+      tf.cast(~step.is_last(), tf.float32),
+    )
+  if experience.step_type.shape[1] != n + 1:
+    raise errors.UserError(
+      f"experience of [B, {n + 1}] steps is wanted for n_step_update = {n},"
+      f" got {experience.step_type.shape}; sample with num_steps = {n + 1}"
+    )
+  is_last = experience.is_boundary()  # the step itself, not the next
+  steps = bellman.n_step(
+    experience.reward[:, :-1],
+    experience.discount[:, :-1],
+    is_last[:, :-1],
+    gamma=gamma,
+  )
+
+  def at_horizon(part):
+    if n == 1:
+      return part[:, 1]
+    return tf.gather(part, steps.horizon, axis=1, batch_dims=1)
+
+  return Transition(
+    tf.nest.map_structure(lambda part: part[:, 0], experience.observation),
+    experience.action[:, 0],
+    steps.reward,
+    steps.discount,
+    tf.nest.map_structure(at_horizon, experience.observation),
+    tf.cast(~is_last[:, 0], tf.float32),
+  )

@@ -1,0 +1,94 @@
+"""What an update leaves behind: checks and summaries of it."""
+
+from typing import Dict, NamedTuple
+
+import tensorflow as tf
+from tf_agents.agents import tf_agent
+from tf_agents.utils import common, eager_utils
+
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+
+
+class Update(NamedTuple):
+  """What an update leaves to report.
+
+  Attributes:
+    loss_info: the loss, and `DqnLossInfo(td_loss, td_error)`, each [B].
+    predicted: distributions of the actions taken.
+    target: their Bellman targets.
+    bad: name -> int64, how many of its values were not finite.
+    gradients: of the trainable weights, after clipping.
+    finite: whether all was, and so the weights were changed.
+  """
+
+  loss_info: tf_agent.LossInfo
+  predicted: ReturnDistribution
+  target: ReturnDistribution
+  bad: Dict[str, tf.Tensor]
+  gradients: list
+  finite: tf.Tensor
+
+
+def num_bad(tensors) -> tf.Tensor:
+  """How many numbers of a nest of tensors are NaN or infinite, int64."""
+  return tf.add_n(
+    [
+      tf.math.count_nonzero(~tf.math.is_finite(tensor))
+      if tensor.dtype.is_floating
+      else tf.zeros([], tf.int64)
+      for tensor in tf.nest.flatten(tensors)
+    ]
+  )
+
+
+def stop_unless_finite(update: Update, step: tf.Tensor) -> None:
+  """Raises InvalidArgumentError, naming what was not finite."""
+  counts = [part for item in update.bad.items() for part in item]
+  tf.debugging.Assert(
+    update.finite,
+    [
+      "An update needs finite numbers; the weights were left as they were at"
+      " train step",
+      step,
+      ". Not finite, by kind:",
+      *counts,
+      ". Check what the environment gives, or lower the learning rate.",
+    ],
+    summarize=len(counts),
+  )
+
+
+def summarize(
+  update: Update, weights, step, *, distributions: bool, gradients: bool
+) -> None:
+  """Writes TensorBoard summaries, where there is a writer.
+
+  Args:
+    update: the update.
+    weights: the trainable weights.
+    step: the train step.
+    distributions: whether to write histograms of particles and losses.
+    gradients: whether to write those of weights and gradients.
+  """
+  common.summarize_scalar_dict(
+    {
+      "loss": update.loss_info.loss,
+      "expected_return": tf.reduce_mean(update.predicted.mean()),
+      "expected_target": tf.reduce_mean(update.target.mean()),
+      "gradient_norm": tf.linalg.global_norm(update.gradients),
+    },
+    step=step,
+    name_scope="Losses/",
+  )
+  if distributions:
+    histograms = {
+      "particles": update.predicted.values,
+      "target_particles": update.target.values,
+      **update.loss_info.extra._asdict(),
+    }
+    for name, tensor in histograms.items():
+      common.generate_tensor_summaries(name, tensor, step)
+  if gradients:
+    pairs = list(zip(update.gradients, weights))
+    eager_utils.add_variables_summaries(pairs, step)
+    eager_utils.add_gradients_summaries(pairs, step)
