@@ -135,7 +135,11 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     if train_step_counter is None:
       # Not TF-Agents' global step, which all agents of a process would share.
       train_step_counter = tf.Variable(
-        0, trainable=False, dtype=tf.int64, name="train_step"
+        0,
+        trainable=False,
+        dtype=tf.int64,
+        name="train_step",
+        aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
       )
     policy = policies.ReturnPolicy(
       time_step_spec,
@@ -186,6 +190,13 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       tau_non_trainable=1.0,
     )
 
+  def _maybe_update_target(self, strategy=None):
+    del strategy
+    _when(
+      self.train_step_counter % self._target_update_period == 0,
+      lambda: self._copy_to_target(self._target_update_tau),
+    )
+
   def _train(self, experience, weights):
     if tf.distribute.get_strategy().num_replicas_in_sync > 1:
       # Replicas exchange gradients, which a compiled function may not do.
@@ -197,10 +208,11 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       updates.stop_unless_finite(update, self.train_step_counter)
     self.train_step_counter.assign_add(1)
     # Outside of what XLA compiles, where it would copy the weights every time.
-    _when(
-      self.train_step_counter % self._target_update_period == 0,
-      lambda: self._copy_to_target(self._target_update_tau),
-    )
+    if tf.distribute.has_strategy():
+      context = tf.distribute.get_replica_context()
+      context.merge_call(self._maybe_update_target)
+    else:
+      self._maybe_update_target()
     updates.summarize(
       update,
       self._network.trainable_weights,
