@@ -31,6 +31,10 @@ $(READY215): setup.py constraints/py311-tf215.txt
 .PHONY: setup
 setup: $(READY) ## Set up the default environment
 
+.PHONY: train
+train: $(READY) ## Train MMDQN on CartPole-v1 and evaluate it
+	$(BIN)/python examples/cartpole.py
+
 .PHONY: lint
 lint: $(READY) ## Style and types
 	$(BIN)/ruff check .
@@ -48,6 +52,11 @@ test-slow: $(READY) ## The slow tests only
 .PHONY: test-tf215
 test-tf215: $(READY215) ## The tests on TensorFlow 2.15, Reverb included
 	$(VENV215)/bin/python -m pytest -m "not slow" -n 2 $(PYTEST_FLAGS)
+
+.PHONY: bench
+bench: $(READY) ## The loss and update benchmarks (the machine should be idle)
+	$(BIN)/python benchmarks/loss.py
+	$(BIN)/python benchmarks/update.py
 
 .PHONY: format
 format: $(READY) ## Rewrite the code in the project's style

@@ -5,7 +5,7 @@
 It is TF-Agents' C51 tutorial with two lines changed: the network and the agent.
 Environments, driver, replay buffer and metrics are TF-Agents' own (Gymnasium
 comes in through `tf_mmdrl.environments`). Training stops as soon as 20
-evaluation episodes average 475; a final evaluation on fresh episodes follows.
+evaluation episodes average 495; a final evaluation on fresh episodes follows.
 """
 
 import argparse
@@ -31,8 +31,9 @@ BATCH = 64
 FIRST_STEPS = 1_000  # before the first update
 EXPLORE_STEPS = 10_000  # epsilon goes from 1 to LAST_EPSILON over these
 LAST_EPSILON = 0.02
-EVALUATE_EVERY = 4_000
+EVALUATE_EVERY = 2_000
 EVALUATE_EPISODES = 20
+STOP_SCORE = 495.0  # a margin, because the final episodes are other ones
 SOLVED = 475.0
 
 
@@ -55,6 +56,9 @@ def make_agent(env, seed, env_steps, agent_class=MMDQNAgent):
     ),
     target_update_period=100,
     gamma=0.99,
+    # Returns up to 100 would be out of reach of the kernel's bandwidths, 1 to
+    # 10; up to 10 they are within it.
+    reward_scale_factor=0.1,
   )
   agent.initialize()
   return agent
@@ -121,7 +125,7 @@ def train(seed=0, max_steps=60_000, agent_class=MMDQNAgent, show=print):
         f"step {steps:6d}/{max_steps}  score {score:5.1f}  loss"
         f" {float(loss):.4f}  {rate:5.0f} steps/s"
       )
-      if score >= SOLVED:
+      if score >= STOP_SCORE:
         break
   return steps, evaluate(agent.policy, seed=2_000_000 + seed)
 
