@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.ops import kernels, mmd
+from tf_mmdrl.ops import kernels, mmd, spectral
 
 Method, Estimator = mmd.Method, mmd.Estimator
 
@@ -42,6 +42,13 @@ _MODES = {
 _SPREADS = (0.01, 1.0, 30.0, 200.0, 2000.0)
 # How far y is from x, in units of the spread: far, near, nearly converged.
 _GAPS = (1.0, 0.03, 0.001)
+
+
+def _compiled(mode, kernel, method=Method.AUTO, **options):
+  """`_value_and_gradient` in a mode, with the cosines an agent would use."""
+  if mode == "xla":
+    options["cos_sin"] = spectral.series_cos_sin
+  return _MODES[mode](_value_and_gradient(kernel, method, **options))
 
 
 def _value_and_gradient(kernel, method=Method.AUTO, **options):
@@ -92,7 +99,7 @@ def _assert_exact(value, gradient, wanted, wanted_gradient):
 @pytest.mark.parametrize("num_x, num_y", [(40, 40), (1, 1), (7, 25)])
 def test_equals_the_loop(case, mode, num_x, num_y):
   kernel, method = _CASES[case]
-  compute = _MODES[mode](_value_and_gradient(kernel, method))
+  compute = _compiled(mode, kernel, method)
   checked = 0
   for spread in _SPREADS:
     for seed, gap in enumerate(_GAPS):
@@ -108,7 +115,7 @@ def test_equals_the_loop(case, mode, num_x, num_y):
 @pytest.mark.parametrize("spread", [0.01, 1.0, 30.0])
 def test_exp_prod_equals_the_loop(mode, spread):
   kernel = kernels.exp_prod(spread)  # at the returns' own size
-  compute = _MODES[mode](_value_and_gradient(kernel))
+  compute = _compiled(mode, kernel)
   x, y = _particles(0, spread, 1.0, 10, 12)
   value, gradient = compute(tf.constant(x), tf.constant(y))
   for row in range(2):
@@ -123,7 +130,7 @@ def test_exp_prod_equals_the_loop(mode, spread):
 )
 def test_weights_with_zeros(case, mode):
   kernel, method = _CASES[case]
-  compute = _MODES[mode](_value_and_gradient(kernel, method))
+  compute = _compiled(mode, kernel, method)
   rng = np.random.default_rng(0)
   x, y = _particles(0, 5.0, 0.3, 20, 30)
   x_log = rng.normal(size=x.shape).astype(np.float32)
@@ -225,7 +232,7 @@ def test_repeated_particles(case):
 @pytest.mark.parametrize("mode", _MODES)
 def test_spectral_stays_right_beyond_any_range(mode):
   """Far outliers would need more frequencies than pairs: no wrong number."""
-  compute = _MODES[mode](_value_and_gradient(_MIXTURE, Method.SPECTRAL))
+  compute = _compiled(mode, _MIXTURE, Method.SPECTRAL)
   for outlier in (10.0, 1e3, 1e5, 1e7):
     x, y = _particles(0, 4.0, 0.5, 20, 20)
     x[0, 3], y[0, 5] = outlier, -outlier
@@ -382,3 +389,17 @@ def test_unrectified_scales_with_its_order(alpha, x, y, scale):
 def test_bad_input_says_what_was_wanted(arguments, message):
   with pytest.raises(errors.UserError, match=message):
     mmd.mmd_squared(**{"kernel": _MIXTURE, **arguments})
+
+
+@pytest.mark.parametrize(
+  "function", [spectral.library_cos_sin, spectral.series_cos_sin]
+)
+@pytest.mark.parametrize(
+  "dtype, bar", [(tf.float32, 6e-7), (tf.float64, 1e-15)]
+)
+def test_cosines_and_sines(function, dtype, bar):
+  cycles = np.linspace(-0.5, 0.5, 1001)
+  cosine, sine = function(tf.constant(cycles, dtype))
+  exact = np.float64(tf.constant(cycles, dtype)) * 2 * np.pi
+  np.testing.assert_allclose(cosine, np.cos(exact), atol=bar)
+  np.testing.assert_allclose(sine, np.sin(exact), atol=bar)

@@ -124,11 +124,11 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self._gamma = gamma
     self._reward_scale_factor = reward_scale_factor
     self._gradient_clipping = gradient_clipping
-    if jit_compile is None:
-      jit_compile = compiling.fastest_jit_compile()
     # Without autograph, which would hide errors behind its own.
     compiled = functools.partial(
-      tf.function, jit_compile=jit_compile, autograph=False
+      tf.function,
+      jit_compile=compiling.resolve(jit_compile),
+      autograph=False,
     )
     self._compute = compiled(self._compute_update)
     self._compute_and_apply = compiled(self._update_if_finite)

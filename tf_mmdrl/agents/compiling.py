@@ -1,14 +1,24 @@
 """Which way to compile an update, and optimizers that are ready for it."""
 
+from typing import Optional
+
 import tensorflow as tf
 
 
-def fastest_jit_compile() -> bool:
-  """Whether XLA is the fastest way to run an update here.
+def resolve(jit_compile: Optional[bool]) -> bool:
+  """Whether to compile with XLA; what is faster here if not said.
 
   Measured (`benchmarks/update.py`): on a CPU XLA wins from TensorFlow 2.16 on
   and loses on 2.15; on a GPU it fuses what would be many small kernels.
+
+  Args:
+    jit_compile: the user's wish, or None.
+
+  Returns:
+    Whether XLA compiles an update.
   """
+  if jit_compile is not None:
+    return jit_compile
   if tf.config.list_physical_devices("GPU"):
     return True
   major, minor = (int(part) for part in tf.__version__.split(".")[:2])

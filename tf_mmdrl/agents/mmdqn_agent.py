@@ -6,10 +6,10 @@ from typing import Optional, Union
 
 import tensorflow as tf
 
-from tf_mmdrl.agents import base
+from tf_mmdrl.agents import base, compiling
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.losses import MMDLoss
-from tf_mmdrl.ops import bandwidths, kernels
+from tf_mmdrl.ops import bandwidths, kernels, spectral
 
 
 class MMDQNAgent(base.ReturnDistributionAgent):
@@ -27,6 +27,7 @@ class MMDQNAgent(base.ReturnDistributionAgent):
     optimizer,
     *,
     kernel: Optional[Union[kernels.Kernel, bandwidths.KernelRule]] = None,
+    jit_compile: Optional[bool] = None,
     **options,
   ):
     """Makes the agent.
@@ -38,11 +39,23 @@ class MMDQNAgent(base.ReturnDistributionAgent):
       optimizer: of Keras or of tf.compat.v1.
       kernel: a kernel or a rule that makes one; the paper's mixture of
         Gaussians with bandwidths 1 to 10 if None.
+      jit_compile: whether XLA compiles the update; what is faster here if None.
       **options: those of `base.ReturnDistributionAgent`, which are DqnAgent's.
     """
-    self._mmd = MMDLoss(kernel or kernels.gaussian_mixture())
+    jit_compile = compiling.resolve(jit_compile)
+    self._mmd = MMDLoss(
+      kernel or kernels.gaussian_mixture(),
+      cos_sin=spectral.series_cos_sin
+      if jit_compile
+      else spectral.library_cos_sin,
+    )
     super().__init__(
-      time_step_spec, action_spec, particle_network, optimizer, **options
+      time_step_spec,
+      action_spec,
+      particle_network,
+      optimizer,
+      jit_compile=jit_compile,
+      **options,
     )
 
   def _loss_per_example(

@@ -6,7 +6,7 @@ from typing import Union
 import tensorflow as tf
 
 from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.ops import bandwidths, kernels, mmd
+from tf_mmdrl.ops import bandwidths, kernels, mmd, spectral
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,11 +18,13 @@ class MMDLoss:
       training step (see `ops.bandwidths`).
     estimator: biased, as in the paper, or unbiased.
     method: how it is computed.
+    cos_sin: how its cosines are; see `mmd.mmd_squared`.
   """
 
   kernel: Union[kernels.Kernel, bandwidths.KernelRule]
   estimator: mmd.Estimator = mmd.Estimator.BIASED
   method: mmd.Method = mmd.Method.AUTO
+  cos_sin: spectral.CosSin = spectral.library_cos_sin
 
   def __call__(
     self,
@@ -42,4 +44,5 @@ class MMDLoss:
       y_log_weights=target.log_weights,
       estimator=self.estimator,
       method=self.method,
+      cos_sin=self.cos_sin,
     )

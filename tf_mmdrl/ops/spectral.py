@@ -17,49 +17,45 @@ up to the particles' range is exp(-(P - range)^2 / h). Both errors (period,
 cut-off) are held below the float's own.
 
 The grid factors. Frequencies come in blocks, f = (2 R q +- (r + 1/2)) D, and
-e^(i f z) = e^(i 2 R q D z) e^(+-i (r + 1/2) D z): Q + R complex numbers for a
+e^(i f z) = e^(i 2 R q D z) e^(+-i (r + 1/2) D z): Q + R sines and cosines for a
 particle give 2 Q R frequencies, and the sums over particles are matrix
-products. All these numbers are powers of e^(i D z / 2), one sine and one cosine
-in float64 (squaring doubles an error, so float32 would not do). The number of
-blocks follows from the range of the data, so the answer is right for any range;
-only the cost grows.
+products. Phases are taken to a cycle in float64, where they are still exact.
+The number of blocks follows from the range of the data, so the answer is right
+for any range; only the cost grows.
 """
 
 import math
-from typing import NamedTuple, Tuple
+from typing import Callable, NamedTuple, Tuple
 
 import tensorflow as tf
 
 from tf_mmdrl.ops.discrepancy import Discrepancy
 
-_LOG_Q = 3  # Q = 8 multiples of the coarse frequency in a block
-_LOG_R = 3  # R = 8 multiples of the fine frequency
-_Q, _R = 2**_LOG_Q, 2**_LOG_R
+_Q = 4  # multiples of the coarse frequency in a block
+_R = 8  # multiples of the fine frequency
 _STRIDE = 2 * _R  # fine steps in a coarse one
 _BLOCK = _Q * _STRIDE  # frequencies from one block to the next
 
 # -log of the error allowed to the period and to the cut-off.
 _DIGITS = {tf.float32: 18.0, tf.float64: 37.0}
 
-# A complex number e^(i a) as a (real, imaginary) pair.
-_Turn = Tuple[tf.Tensor, tf.Tensor]
+# Cycles in [-1/2, 1/2] -> (cosine, sine) of 2 pi cycles.
+CosSin = Callable[[tf.Tensor], Tuple[tf.Tensor, tf.Tensor]]
 
 
 class Grid(NamedTuple):
-  """An even frequency grid, and every particle's turns on it.
+  """An even frequency grid and the particles on it.
 
   Attributes:
     step: [B, 1, 1] the step D between frequencies.
+    cycles: [B, 1, L] float64, D z / 2 pi, in [-1/2, 1/2].
     num_blocks: [] float64, blocks of frequencies that resolve the kernel over
       the data's range; infinite where the data are not finite.
-    turns: a pair of [B, J, L], turns by D z / 2, D z, 2 D z, 4 D z, ...
-    block_turn: a pair of [B, 1, L] float64, the turn from block to block.
   """
 
   step: tf.Tensor
+  cycles: tf.Tensor
   num_blocks: tf.Tensor
-  turns: _Turn
-  block_turn: _Turn
 
 
 def grid(z: tf.Tensor, bandwidths: tf.Tensor) -> Grid:
@@ -73,27 +69,53 @@ def grid(z: tf.Tensor, bandwidths: tf.Tensor) -> Grid:
     The grid.
   """
   dtype, digits = z.dtype, _DIGITS[z.dtype]
-  z, bandwidths = tf.cast(z, tf.float64), tf.cast(bandwidths, tf.float64)
-  low = tf.reduce_min(z, axis=1, keepdims=True)
-  high = tf.reduce_max(z, axis=1, keepdims=True)
-  widest = tf.reduce_max(bandwidths, axis=1, keepdims=True)
-  narrowest = tf.reduce_min(bandwidths, axis=1, keepdims=True)
+  z = tf.cast(z, tf.float64)[:, tf.newaxis]
+  bandwidths = tf.cast(bandwidths, tf.float64)[:, tf.newaxis]
+  low = tf.reduce_min(z, axis=2, keepdims=True)
+  high = tf.reduce_max(z, axis=2, keepdims=True)
+  widest = tf.reduce_max(bandwidths, axis=2, keepdims=True)
+  narrowest = tf.reduce_min(bandwidths, axis=2, keepdims=True)
   period = high - low + tf.sqrt(digits * widest)
   cutoff = tf.sqrt(4 * digits / narrowest)
-  step = 2 * math.pi / period
-  num_blocks = tf.math.ceil(tf.reduce_max(cutoff / step) / _BLOCK)
-  angle = (z - (low + high) / 2) * step / 4  # within +- pi / 4
-  sine, cosine = tf.sin(angle), tf.cos(angle)
-  turn = (1 - 2 * sine * sine)[:, None], (2 * sine * cosine)[:, None]
-  turns = [turn]
-  for _ in range(_LOG_Q + _LOG_R + 1):
-    turns.append(_compose(turns[-1], turns[-1]))
+  num_frequencies = tf.reduce_max(cutoff * period) / (2 * math.pi)
+  num_blocks = tf.math.ceil(num_frequencies / _BLOCK)
   return Grid(
-    step=tf.cast(step, dtype)[:, :, tf.newaxis],
+    step=tf.cast(2 * math.pi / period, dtype),
+    cycles=(z - (low + high) / 2) / period,
     num_blocks=tf.where(tf.math.is_finite(num_blocks), num_blocks, math.inf),
-    turns=tuple(tf.cast(tf.concat(part, 1), dtype) for part in zip(*turns)),
-    block_turn=_compose(turns[-1], turns[-1]),
   )
+
+
+def library_cos_sin(cycles: tf.Tensor) -> Tuple[tf.Tensor, tf.Tensor]:
+  """TensorFlow's own functions: fast as single ops, slow under XLA."""
+  angle = 2 * math.pi * cycles
+  return tf.cos(angle), tf.sin(angle)
+
+
+def series_cos_sin(cycles: tf.Tensor) -> Tuple[tf.Tensor, tf.Tensor]:
+  """Taylor series of the half angle, for XLA to fuse into a few instructions.
+
+  Exact to float32: the half angle is at most pi / 2, and the first terms left
+  out are (pi / 2)^15 / 15! and (pi / 2)^16 / 16!, below 1e-9.
+
+  Args:
+    cycles: in [-1/2, 1/2].
+
+  Returns:
+    The cosine and the sine of 2 pi cycles.
+  """
+  if cycles.dtype == tf.float64:
+    return library_cos_sin(cycles)
+  angle = math.pi * cycles
+  squared = angle * angle
+  sine = tf.zeros_like(angle)
+  cosine = tf.zeros_like(angle)
+  for n in range(7, -1, -1):
+    cosine = cosine * squared + (-1) ** n / math.factorial(2 * n)
+    if n < 7:
+      sine = sine * squared + (-1) ** n / math.factorial(2 * n + 1)
+  sine *= angle
+  return 1 - 2 * sine * sine, 2 * sine * cosine
 
 
 def discrepancy(
@@ -103,6 +125,7 @@ def discrepancy(
   frequency_grid: Grid,
   *,
   with_weights: bool,
+  cos_sin: CosSin = library_cos_sin,
 ) -> Discrepancy:
   """MMD^2 with its derivatives, in one pass over the frequencies.
 
@@ -113,133 +136,102 @@ def discrepancy(
     coefficients: [K].
     frequency_grid: from `grid`.
     with_weights: whether the derivatives of the weights are wanted.
+    cos_sin: how to compute cosines and sines.
 
   Returns:
     The discrepancy; exact to the dtype of the weights.
   """
-  dtype = signed_weights.dtype
-  weights = signed_weights[:, tf.newaxis]
-  step = frequency_grid.step
-  fine, coarse = _tables(frequency_grid.turns)
-  fine_rows = tf.concat(fine, axis=1)  # [B, 2R, L]
+  step, dtype = frequency_grid.step, signed_weights.dtype
+  fine_multiples = tf.range(_R, dtype=tf.float64) + 0.5
+  coarse_multiples = _STRIDE * tf.range(_Q, dtype=tf.float64)
 
-  def add_block(block, turn, value, d_particles, d_weights):
-    turn_here = tf.cast(turn[0], dtype), tf.cast(turn[1], dtype)
-    coarse_rows = tf.concat(_compose(coarse, turn_here), axis=1)  # [B, 2Q, L]
-    sums = tf.matmul(coarse_rows * weights, fine_rows, transpose_b=True)
-    plus, minus = _frequencies(tf.cast(block * _BLOCK, dtype))
-    power, gradient, potential = _block(
-      sums, plus * step, minus * step, step, bandwidths, coefficients
+  def rows(multiples):  # cosines, then sines: [B, 2T, L]
+    cycles = frequency_grid.cycles * multiples[:, tf.newaxis]
+    cycles = tf.cast(cycles - tf.round(cycles), dtype)
+    return tf.concat(cos_sin(cycles), axis=1)
+
+  fine = rows(fine_multiples)
+  weighted = fine * signed_weights[:, tf.newaxis]
+
+  def add_block(block, value, d_particles, d_weights):
+    first = tf.cast(block * _BLOCK, tf.float64)
+    coarse = rows(first + coarse_multiples)
+    sums = tf.matmul(coarse, weighted, transpose_b=True)
+    middle = tf.cast(first + coarse_multiples, dtype)[:, tf.newaxis]
+    aside = tf.cast(fine_multiples, dtype)
+    frequencies = step[:, tf.newaxis] * tf.stack(
+      [middle + aside, middle - aside]
     )
+    density = _density(frequencies, step, bandwidths, coefficients)
+    power, cosines, sines = _spectrum(sums, density)
     value += power
-    d_particles += _contract(gradient, coarse_rows, fine_rows)
+    # d cos(f z) / dz = -f sin(f z), d sin(f z) / dz = f cos(f z).
+    slopes = _matrix(frequencies * sines, -frequencies * cosines)
+    d_particles += _contract(slopes, coarse, weighted)
     if with_weights:
-      d_weights += _contract(potential, coarse_rows, fine_rows)
-    turn = _compose(turn, frequency_grid.block_turn)
-    return block + 1, turn, value, d_particles, d_weights
+      d_weights += _contract(_matrix(cosines, sines), coarse, fine)
+    return block + 1, value, d_particles, d_weights
 
-  one = tf.ones_like(frequency_grid.block_turn[0])
   zeros = tf.zeros_like(signed_weights)
   last = tf.cast(frequency_grid.num_blocks, tf.int32)
-  _, _, value, d_particles, d_weights = tf.while_loop(
+  _, value, d_particles, d_weights = tf.while_loop(
     lambda block, *_: block < last,
     add_block,
-    (0, (one, tf.zeros_like(one)), zeros[:, 0], zeros, zeros),
+    (0, zeros[:, 0], zeros, zeros),
   )
-  return Discrepancy(
-    value, signed_weights * d_particles, d_weights if with_weights else None
+  return Discrepancy(value, d_particles, d_weights if with_weights else None)
+
+
+def _density(frequencies, step, bandwidths, coefficients) -> tf.Tensor:
+  """The spectral weight of each frequency and its negative, [B, 2, Q, R]."""
+  bandwidths = bandwidths[:, :, tf.newaxis, tf.newaxis, tf.newaxis]
+  scale = tf.sqrt(bandwidths / math.pi) * tf.reshape(
+    coefficients, [-1, 1, 1, 1]
   )
+  exponents = tf.square(frequencies)[:, tf.newaxis] * (bandwidths / -4)
+  density = tf.reduce_sum(scale * tf.exp(exponents), axis=1)
+  # In the first block f- at q = 0 is -f+, which counts already.
+  counted = tf.cast(frequencies > 0, density.dtype)
+  return density * counted * step[:, tf.newaxis]
 
 
-def _compose(a: _Turn, b: _Turn) -> _Turn:
-  """e^(i (a + b))."""
-  return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
-
-
-def _tables(turns: _Turn) -> Tuple[_Turn, _Turn]:
-  """Turns by (r + 1/2) D z, [B, R, L], and by 2 R q D z, [B, Q, L]."""
-  bits = [
-    tuple(part[:, j : j + 1] for part in turns)
-    for j in range(turns[0].shape[1])
-  ]
-  one = tf.ones_like(bits[0][0])
-  fine = _table(bits[0], bits[1 : 1 + _LOG_R])
-  coarse = _table((one, tf.zeros_like(one)), bits[-_LOG_Q:])
-  return fine, coarse
-
-
-def _table(start: _Turn, bits) -> _Turn:
-  """start + k a for k = 0, 1, ... from the turns a, 2a, 4a, ...; [B, T, L]."""
-  table = start
-  for turn in bits:
-    pairs = zip(table, _compose(table, turn))
-    table = tuple(tf.concat(pair, axis=1) for pair in pairs)
-  return table
-
-
-def _frequencies(first: tf.Tensor) -> Tuple[tf.Tensor, tf.Tensor]:
-  """A block's 2 R q + (r + 1/2) and 2 R q - (r + 1/2), each [1, Q, R]."""
-  coarse = first + _STRIDE * tf.range(_Q, dtype=first.dtype)[None, :, None]
-  fine = tf.range(_R, dtype=first.dtype) + 0.5
-  return coarse + fine, coarse - fine
-
-
-def _density(frequency, step, bandwidths, coefficients) -> tf.Tensor:
-  """The kernel's spectral weight of a frequency and its negative, [B, Q, R]."""
-  bandwidths = bandwidths[:, :, tf.newaxis, tf.newaxis]
-  scale = coefficients[:, tf.newaxis, tf.newaxis] * tf.sqrt(
-    bandwidths / (4 * math.pi)
-  )
-  squared = tf.square(frequency)[:, tf.newaxis]
-  return (
-    2 * step * tf.reduce_sum(scale * tf.exp(squared * bandwidths / -4), axis=1)
-  )
-
-
-def _block(sums, plus, minus, step, bandwidths, coefficients):
-  """A block's part of MMD^2, and the matrices that give its derivatives.
+def _spectrum(sums, density) -> Tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+  """A block's part of MMD^2, and its derivatives in each Fourier sum.
 
   Args:
     sums: [B, 2Q, 2R] sums over the particles of coarse (cosine, sine) times
       fine (cosine, sine).
-    plus: [B, Q, R] frequencies f = coarse + fine.
-    minus: [B, Q, R] frequencies f = coarse - fine.
-    step: [B, 1, 1] grid step.
-    bandwidths: [1, K] or [B, K].
-    coefficients: [K].
+    density: [B, 2, Q, R] weights of the frequencies f+ and f-.
 
   Returns:
-    [B] values, and [B, 2Q, 2R] matrices of the gradient and of the potential.
+    [B] values, and the [B, 2, Q, R] derivatives in the cosine sums and in the
+    sine sums of f+ and f-.
   """
-  cc, cs = sums[:, :_Q, :_R], sums[:, :_Q, _R:]
-  sc, ss = sums[:, _Q:, :_R], sums[:, _Q:, _R:]
-  weight_plus = _density(plus, step, bandwidths, coefficients)
-  weight_minus = _density(minus, step, bandwidths, coefficients)
-  # At q = 0 of the first block f- = -f+, which the density has counted.
-  weight_minus *= tf.cast(minus > 0, minus.dtype)
-  cos_plus, sin_plus = cc - ss, sc + cs
-  cos_minus, sin_minus = cc + ss, sc - cs
-  power = tf.reduce_sum(
-    weight_plus * (cos_plus**2 + sin_plus**2)
-    + weight_minus * (cos_minus**2 + sin_minus**2),
-    axis=(1, 2),
+  (cc, cs), (sc, ss) = (
+    tf.split(half, 2, axis=2) for half in tf.split(sums, 2, axis=1)
   )
-  cos_plus, sin_plus = 2 * weight_plus * cos_plus, 2 * weight_plus * sin_plus
-  cos_minus *= 2 * weight_minus
-  sin_minus *= 2 * weight_minus
-  potential = _matrix(cos_plus, sin_plus, cos_minus, sin_minus)
-  # d cos(f z) / dz = -f sin(f z), d sin(f z) / dz = f cos(f z).
-  gradient = _matrix(
-    plus * sin_plus, -plus * cos_plus, minus * sin_minus, -minus * cos_minus
-  )
-  return power, gradient, potential
+  cosines = tf.stack([cc - ss, cc + ss], axis=1)
+  sines = tf.stack([sc + cs, sc - cs], axis=1)
+  d_cosines, d_sines = 2 * density * cosines, 2 * density * sines
+  power = tf.reduce_sum(d_cosines * cosines + d_sines * sines, [1, 2, 3]) / 2
+  return power, d_cosines, d_sines
 
 
-def _matrix(cos_plus, sin_plus, cos_minus, sin_minus) -> tf.Tensor:
-  """M with sum_f a_f cos(f z) + b_f sin(f z) = coarse(z)^T M fine(z)."""
-  cosine = tf.concat([cos_plus + cos_minus, sin_plus - sin_minus], axis=2)
-  sine = tf.concat([sin_plus + sin_minus, cos_minus - cos_plus], axis=2)
-  return tf.concat([cosine, sine], axis=1)
+def _matrix(cosines, sines) -> tf.Tensor:
+  """M with sum_f a_f cos(f z) + b_f sin(f z) = coarse(z)^T M fine(z).
+
+  Args:
+    cosines: [B, 2, Q, R] coefficients a of f+ and f-.
+    sines: [B, 2, Q, R] coefficients b of f+ and f-.
+
+  Returns:
+    [B, 2Q, 2R].
+  """
+  a_plus, a_minus = tf.unstack(cosines, axis=1)
+  b_plus, b_minus = tf.unstack(sines, axis=1)
+  top = tf.concat([a_plus + a_minus, b_plus - b_minus], axis=2)
+  bottom = tf.concat([b_plus + b_minus, a_minus - a_plus], axis=2)
+  return tf.concat([top, bottom], axis=1)
 
 
 def _contract(matrix, coarse, fine) -> tf.Tensor:
