@@ -135,6 +135,7 @@ class AtariEnvironment(base.Environment):
     self._score = np.zeros(self._batch)
     shape = self._batch + self._observation_spec.shape
     self._stacks = np.zeros(shape, np.uint8)
+    self._strengths = np.ones(self._batch, np.float32)  # of paddles: full
     outcome = np.zeros(self._batch), none, none
     return self._time_step(pictures, *outcome, info, first=~none)
 
@@ -144,9 +145,9 @@ class AtariEnvironment(base.Environment):
     )
     # ale-py resets a game at the step after its end, as TF-Agents does.
     first = self._info["game_over"]
-    self._env.send(action)
+    self._env.ale.send(action, self._strengths)
     self._stacks = _shifted(self._stacks)  # while ale-py's threads play
-    return self._time_step(*self._env.recv(), first=first)
+    return self._time_step(*self._env.ale.recv(), first=first)
 
   def _time_step(
     self,
@@ -158,22 +159,28 @@ class AtariEnvironment(base.Environment):
     *,
     first: np.ndarray,
   ) -> ts.TimeStep:
-    _push(self._stacks, pictures, first)
     raw_reward = reward.astype(np.float32)
-    life_lost = (info["lives"] < self._lives) & ~first
-    self._lives = info["lives"]
-    self._score = np.where(first, 0.0, self._score) + raw_reward
+    score = self._score + raw_reward
+    life_lost = info["lives"] < self._lives
     game_over = terminated | truncated
+    step_type = np.where(game_over, ts.StepType.LAST, ts.StepType.MID)
+    self._stacks[..., -1] = pictures[:, 0]
+    if first.any():
+      self._stacks[first, ..., :-1] = 0
+      score[first], life_lost[first] = 0, False
+      step_type[first] = ts.StepType.FIRST
+    self._stacks.setflags(write=False)  # the next step reads them again
+    self._lives, self._score = info["lives"], score
     self._info = {
       **info,
       "raw_reward": raw_reward,
-      "score": self._score,
+      "score": score,
       "game_over": game_over,
       "life_lost": life_lost,
     }
     over = terminated | life_lost if self.protocol.life_loss else terminated
     return ts.TimeStep(
-      spaces.step_type(first, game_over),
+      step_type,
       # Rewards are whole numbers: clipped to [-1, 1] they are their sign.
       np.sign(raw_reward) if self.protocol.clip_rewards else raw_reward,
       (~over).astype(np.float32),
@@ -191,21 +198,6 @@ def _shifted(stacks: np.ndarray) -> np.ndarray:
   shifted = np.empty_like(stacks)
   shifted.reshape(-1)[:-1] = stacks.reshape(-1)[1:]
   return shifted
-
-
-def _push(stacks: np.ndarray, pictures: np.ndarray, first: np.ndarray) -> None:
-  """Fills in the newest pictures, in place.
-
-  Args:
-    stacks: [B, H, W, stack] shifted; read-only from here on, since the next
-      step reads them again.
-    pictures: [B, 1, H, W] the newest ones.
-    first: [B] where a game begins, with nothing before its first picture.
-  """
-  stacks[..., -1] = pictures[:, 0]
-  if first.any():
-    stacks[first, ..., :-1] = 0
-  stacks.setflags(write=False)
 
 
 def _vector_env(
