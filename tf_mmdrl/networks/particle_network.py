@@ -131,14 +131,17 @@ class ParticleNetwork(network.Network):
 
   def _features(self, observation, training) -> tf.Tensor:
     """One [B, F] tensor of a (nested) observation."""
-    parts = tf.nest.flatten(observation)
+    parts = [
+      torsos.as_float(part, spec, self.compute_dtype)
+      for part, spec in zip(
+        tf.nest.flatten(observation), tf.nest.flatten(self.input_tensor_spec)
+      )
+    ]
     if self._preprocessing:
       pairs = zip(self._preprocessing, parts)
       parts = [layer(part, training=training) for layer, part in pairs]
     joint = self._combiner(parts) if self._combiner else parts[0]
-    return _through(
-      self._torso, torsos.as_float(joint, self.compute_dtype), training
-    )
+    return _through(self._torso, joint, training)
 
   def _particles(self, features, training) -> tf.Tensor:
     """[B, A, N] particles of [B, F] features."""

@@ -7,6 +7,7 @@ TF-Agents copies a network by building it again from its arguments.
 import math
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
+import numpy as np
 import tensorflow as tf
 
 # (filters, kernel size, stride) of each convolution.
@@ -70,8 +71,20 @@ def layers(
   return [*convolutions, tf.keras.layers.Flatten(name="flatten"), *dense]
 
 
-def as_float(observation: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-  """Pixels (uint8) become [0, 1]; other numbers keep their value."""
-  if observation.dtype == tf.uint8:
-    return tf.cast(observation, dtype) / 255
-  return tf.cast(observation, dtype)
+def as_float(
+  observation: tf.Tensor, spec: tf.TensorSpec, dtype: tf.DType
+) -> tf.Tensor:
+  """Pixels become [0, 1]; other numbers keep their value.
+
+  Args:
+    observation: [B, ...].
+    spec: its spec; uint8 up to 1 (MinAtar's planes) are no pixels.
+    dtype: of the result.
+
+  Returns:
+    The observation in that dtype.
+  """
+  largest = np.max(getattr(spec, "maximum", 255))
+  scale = 255 if spec.dtype == tf.uint8 and largest > 1 else 1
+  observation = tf.cast(observation, dtype)
+  return observation if scale == 1 else observation / scale
