@@ -1,4 +1,4 @@
-"""One line of progress: rewritten in a terminal, printed now and then outside."""
+"""One line of progress: rewritten in a terminal, plain lines elsewhere."""
 
 import shutil
 import sys
