@@ -70,20 +70,31 @@ class Chain:
 def rollouts(
   chain: Chain, count: int, generator: np.random.Generator
 ) -> np.ndarray:
-  """[count] Monte Carlo returns from s_0."""
+  """Plays `count` episodes from s_0, all at once, an attempt at a time.
+
+  An attempt is what happens until the first failure or the end of the chain.
+
+  Args:
+    chain: the chain.
+    count: how many.
+    generator: of the randomness.
+
+  Returns:
+    [count] Monte Carlo returns.
+  """
   returns = np.zeros(count)
   if not chain.steps:
     return returns
-  running = np.arange(count)
-  state = np.zeros(count, np.int32)
-  discount = 1.0
+  # P(at least i successes in a row) = forward^i: one draw gives their number.
+  falling = -(chain.forward ** np.arange(1, chain.steps + 1))
+  powers = chain.gamma ** np.arange(chain.steps + 1)
+  running, discount = np.arange(count), np.ones(count)
   while running.size:
-    success = generator.random(running.size, np.float32) < chain.forward
-    state = np.where(success, state + 1, 0)
-    ends = state == chain.steps
-    returns[running] += discount * (ends - 1.0 * ~success)
-    running, state = running[~ends], state[~ends]
-    discount *= chain.gamma
+    successes = np.searchsorted(falling, -generator.random(running.size))
+    ends = successes == chain.steps
+    last = discount * powers[successes - ends]  # discounts the last reward
+    returns[running] += np.where(ends, last, -last)
+    running, discount = running[~ends], last[~ends] * chain.gamma
   return returns
 
 

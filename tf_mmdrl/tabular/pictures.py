@@ -45,7 +45,7 @@ def require_matplotlib() -> Any:
 
 def save(figure: Any, directory: pathlib.Path, name: str) -> None:
   """Writes the figure as PNG and as SVG."""
-  figure.savefig(directory / f"{name}.png", dpi=100)
+  figure.savefig(directory / f"{name}.png", dpi=80)
   figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
 
 
@@ -95,7 +95,7 @@ _PANELS = {
     "symlog",
   ),
   "contraction": (
-    "Theorem 2.1: 1,000 random MDPs, γ = 0.9",
+    "Theorem 2.1: random MDPs, γ = 0.9",
     "MMD$_\\infty$ ratio / γ$^{α/2}$",
     "share of the MDPs below",
     "linear",
@@ -144,27 +144,48 @@ def theory(curves: Mapping[str, claims.Curves]) -> Any:
   figure = require_matplotlib()(figsize=(12, 13), layout="constrained")
   panels = figure.subplots(4, 2).ravel()
   for panel, (name, words) in zip(panels, _PANELS.items()):
-    for index, (label, (x, y)) in enumerate(curves[name].items()):
-      panel.plot(
-        x,
-        y,
-        color=_COLOURS[index % len(_COLOURS)],
-        marker=_MARKERS[index % len(_MARKERS)] if len(x) < 10 else None,
-        ls="--" if label.startswith("γ^") else "-",
-        markersize=4,
-        linewidth=1.4,
-        label=label,
-      )
-    title, x_label, y_label, x_scale, y_scale = words
-    panel.set(xlabel=x_label, ylabel=y_label, xscale=x_scale)
-    # Linear around zero, so that a distance of exactly zero is on the picture.
-    linear = {"linthresh": 1e-4} if y_scale == "symlog" else {}
-    panel.set_yscale(y_scale, **linear)
-    panel.set_title(title, fontsize=10)
-    panel.grid(alpha=0.25)
-    panel.legend(
-      fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5)
-    )
+    _draw(panel, curves[name], *words)
+  panels[1].axvline(1.0, color="black", lw=1, ls=":")  # the bound
+  panels[2].axhline(1.0, color="black", lw=1, ls=":")  # above it: expansion
   for panel in panels[len(_PANELS) :]:
     panel.set_visible(False)
   return figure
+
+
+def _draw(
+  panel: Any,
+  curves: claims.Curves,
+  title: str,
+  x_label: str,
+  y_label: str,
+  x_scale: str,
+  y_scale: str,
+) -> None:
+  """One panel; a bound is dashed, in the colour of what it bounds."""
+  colours = iter(_COLOURS)
+  colour = _COLOURS[0]
+  for index, (label, (x, y)) in enumerate(curves.items()):
+    bound = label.startswith("γ^α")
+    colour = colour if bound else next(colours)
+    panel.plot(
+      x,
+      y,
+      color=colour,
+      marker=_MARKERS[index % len(_MARKERS)] if len(x) < 10 else None,
+      ls="--" if bound else "-",
+      markersize=4,
+      linewidth=1.4,
+      label=label,
+    )
+  panel.set(xlabel=x_label, ylabel=y_label)
+  if x_scale == "log":
+    panel.set_xscale("log", base=2)
+    panel.set_xticks(x, [str(size) for size in x])
+  # Linear around zero, so that a distance of exactly zero is on the picture.
+  linear = {"linthresh": 1e-4} if y_scale == "symlog" else {}
+  panel.set_yscale(y_scale, **linear)
+  panel.set_title(title, fontsize=10)
+  panel.grid(alpha=0.25)
+  panel.legend(
+    fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5)
+  )
