@@ -3,7 +3,6 @@
 import argparse
 import math
 import re
-import sys
 from typing import TYPE_CHECKING, Dict, List, Sequence
 
 from tf_mmdrl.cli import output
@@ -66,6 +65,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     default="iterations",
     help="what t counts in the learning rate 1 / t^0.2",
   )
+  parser.add_argument(
+    "--copy",
+    choices=("iterations", "episodes", "steps"),
+    default="iterations",
+    help="how often the target particles are copied from the learnt ones",
+  )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -88,6 +93,7 @@ def run(args: argparse.Namespace) -> int:
     rollouts=args.rollouts,
     deviation=0.08 if args.spread == "deviation" else math.sqrt(0.08),
     clock=clocks[args.clock],
+    copy=clocks[args.copy],
   )
   methods = _methods(args.methods, args.kernel, settings)
   directory = None
@@ -159,34 +165,30 @@ def _print_errors(rows: "Sequence[experiment.Row]") -> None:
   long = [row for row in rows if row.K >= _LONG]
   if not long:
     return
-  width = max(len(row.method) for row in rows) + 2
   lengths = sorted({row.K for row in long})
-  moments = sorted({row.moment for row in long})
+  first, *others = dict.fromkeys(row.method for row in long)
+  width = 2 * max(len(row.method) for row in long) + 15
   for title, error in (
-    ("of the seeds' mean", lambda row: abs(row.mean - row.exact)),
-    ("of a single seed", lambda row: row.error),
+    ("of the mean of the seeds", lambda row: abs(row.mean - row.exact)),
+    ("of one seed, on average", lambda row: row.error),
   ):
-    print(f"\nError {title} relative to exact, K = {lengths[0]}-{lengths[-1]}")
-    for method in dict.fromkeys(row.method for row in rows):
-      cells = []
-      for moment in moments:
-        kept = [r for r in long if r.method == method and r.moment == moment]
-        share = sum(error(r) / abs(r.exact) for r in kept) / len(kept)
-        cells.append(f"{share:>8.1%}")
-      print("  " + method.ljust(width) + "".join(cells))
-    print(f"  {'closest at'.ljust(width)}" + _closest(long, error))
-  sys.stdout.flush()
-
-
-def _closest(rows: "Sequence[experiment.Row]", error) -> str:
-  """At how many K the first method is the closest, for each moment."""
-  first = rows[0].method
-  cells = []
-  for moment in sorted({row.moment for row in rows}):
-    wins = 0
-    lengths = sorted({row.K for row in rows})
-    for length in lengths:
-      kept = [r for r in rows if length == r.K and r.moment == moment]
-      wins += min(kept, key=error).method == first
-    cells.append(f"{wins}/{len(lengths)}".rjust(8))
-  return "".join(cells) + f"  ({first} is the closest)"
+    print(f"\nError {title}, relative to exact, mean of K = {lengths}")
+    table = {(r.method, r.moment, r.K): error(r) / abs(r.exact) for r in long}
+    moments = sorted({row.moment for row in long})
+    for method in (first, *others):
+      means = (
+        sum(table[method, moment, length] for length in lengths) / len(lengths)
+        for moment in moments
+      )
+      print(f"  {method:{width}}" + "".join(f"{mean:>8.1%}" for mean in means))
+    for method in others:
+      closer = (
+        sum(
+          table[first, moment, length] < table[method, moment, length]
+          for length in lengths
+        )
+        for moment in moments
+      )
+      label = f"{first} closer than {method}"
+      cells = "".join(f"{wins:>6}/{len(lengths)}" for wins in closer)
+      print(f"  {label:{width}}{cells}")

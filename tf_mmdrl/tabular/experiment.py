@@ -14,14 +14,13 @@ import tensorflow_probability as tfp
 from tf_mmdrl.core import errors
 from tf_mmdrl.ops import kernels
 from tf_mmdrl.tabular import chain as chain_lib
-from tf_mmdrl.tabular import evaluation
+from tf_mmdrl.tabular import evaluation, updates
 from tf_mmdrl.tabular import process as process_lib
 
 ORDER = 6  # moments: the mean, then the central ones of orders 2 to 6
 _CENTRE = -1.0  # of the initial particles
 
-# What t counts in the learning rate 1 / t^0.2: (episode [T], episodes per
-# iteration) -> t [T].
+# What t counts in Algorithm 2: (episode [T], episodes per iteration) -> t [T].
 Clock = Callable[[np.ndarray, int], np.ndarray]
 
 
@@ -57,6 +56,7 @@ class Settings:
     deviation: the standard deviation of the initial particles; the paper's
       N(-1, 0.08) read as a variance by default.
     clock: what t counts in the learning rate 1 / t^0.2.
+    copy: how often theta^- is copied from theta: when this clock ticks.
   """
 
   lengths: Sequence[int] = tuple(range(1, 16))
@@ -68,6 +68,7 @@ class Settings:
   rollouts: int = 10_000
   deviation: float = 0.08**0.5
   clock: Clock = count_iterations
+  copy: Clock = count_iterations
 
   def __post_init__(self):
     if not self.lengths:
@@ -100,22 +101,22 @@ class Method:
     decode: rows [..., N] -> values and weights, each broadcastable to [..., N].
   """
 
-  update: evaluation.Update
+  update: updates.Update
   encode: Callable[[np.ndarray], np.ndarray]
   decode: Callable[[np.ndarray], Tuple[np.ndarray, np.ndarray]]
 
 
 def mmdrl(kernel: kernels.Kernel) -> Method:
   """MMDRL with this kernel."""
-  return _particles(evaluation.mmd_update(kernel))
+  return _particles(updates.mmd_update(kernel))
 
 
 def qrdrl() -> Method:
   """Quantile regression."""
-  return _particles(evaluation.quantile_update)
+  return _particles(updates.quantile_update)
 
 
-def _particles(update: evaluation.Update) -> Method:
+def _particles(update: updates.Update) -> Method:
   def decode(rows):
     return rows, np.full(rows.shape[-1], 1 / rows.shape[-1])
 
@@ -137,10 +138,10 @@ def cdrl(settings: Settings) -> Method:
   def encode(particles):
     weights = np.full_like(particles, 1 / particles.shape[-1])
     atoms = tf.constant(support)
-    return evaluation.project(particles, weights, atoms).numpy()
+    return updates.project(particles, weights, atoms).numpy()
 
   return Method(
-    evaluation.categorical_update(support), encode, lambda rows: (support, rows)
+    updates.categorical_update(support), encode, lambda rows: (support, rows)
   )
 
 
@@ -238,11 +239,16 @@ def _learners(
       shape = [chain.steps, settings.particles]
       particles.append(generator.normal(_CENTRE, settings.deviation, shape))
       played = chain_lib.episodes(chain, count, generator)
-      time = settings.clock(played.episode, settings.episodes_per_iteration)
+      clocks = (settings.clock, settings.copy)
+      time, period = (
+        clock(played.episode, settings.episodes_per_iteration)
+        for clock in clocks
+      )
       learners.append(
         evaluation.Transitions(
           row=first + played.state,
           successor=first + played.successor,
+          period=period,
           reward=played.reward,
           discount=np.where(played.ends, 0.0, settings.gamma),
           rate=time**-0.2,

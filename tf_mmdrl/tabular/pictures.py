@@ -76,6 +76,7 @@ def chain(rows: Sequence[experiment.Row]) -> Any:
     panel.plot(lengths, sampled, "k+", ms=7, label="Monte Carlo")
     panel.set_title(_MOMENTS[moment - 1], fontsize=10)
     panel.grid(alpha=0.25)
+    panel.xaxis.get_major_locator().set_params(integer=True)
   for panel in panels[3:]:
     panel.set_xlabel("chain length K")
   handles, labels = panels[0].get_legend_handles_labels()
