@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--copy",
     choices=("iterations", "episodes", "steps"),
-    default="iterations",
+    default="steps",
     help="how often the target particles are copied from the learnt ones",
   )
 

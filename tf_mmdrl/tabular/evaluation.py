@@ -13,6 +13,7 @@ what reads it later in that period is pointed there beforehand.
 
 import concurrent.futures
 import dataclasses
+import threading
 from typing import Callable, Iterator, List, Sequence, Tuple
 
 import numpy as np
@@ -77,26 +78,44 @@ def evaluate(
   queues = _queues(learners, slots * threads)
   groups = [queues[i::threads] for i in range(threads)]
   calls = sum(_calls(group) for group in groups)
-  finished: List[None] = []
+  progress = _Progress(calls, on_progress)
+  stopped = threading.Event()
 
   def run_group(group: List[List[Transitions]]) -> np.ndarray:
     # Rows R to 2R hold theta^-; row 2R + w is where slot w writes when idle.
     idle = np.zeros([len(group), table.shape[-1]])
     state = tf.constant(np.concatenate([table, table, idle]), dtype)
     for indices, numbers in _batches(group, rows):
+      if stopped.is_set():
+        break
       state = run(state, tf.constant(indices), tf.constant(numbers, dtype))
       state.numpy()  # waits: a call that is merely queued is not done
-      finished.append(None)
-      on_progress(len(finished) / calls)
+      progress.advance()
     return state.numpy()
 
   result = table.astype(dtype.as_numpy_dtype)
   with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-    for group, state in zip(groups, pool.map(run_group, groups)):
-      changed = [each.row for queue in group for each in queue]
-      changed = np.unique(np.concatenate(changed))
-      result[changed] = state[changed]
+    try:
+      for group, state in zip(groups, pool.map(run_group, groups)):
+        changed = [each.row for queue in group for each in queue]
+        changed = np.unique(np.concatenate(changed))
+        result[changed] = state[changed]
+    finally:
+      stopped.set()  # an interrupt need not wait for the threads' last call
   return result
+
+
+class _Progress:
+  """Counts the calls of all threads; reports one at a time, in order."""
+
+  def __init__(self, total: int, report: Callable[[float], None]):
+    self._total, self._report = total, report
+    self._done, self._lock = 0, threading.Lock()
+
+  def advance(self) -> None:
+    with self._lock:
+      self._done += 1
+      self._report(self._done / self._total)
 
 
 def _compiled_loop(update: updates.Update) -> Callable[..., tf.Tensor]:

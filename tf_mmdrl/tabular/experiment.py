@@ -68,7 +68,7 @@ class Settings:
   rollouts: int = 10_000
   deviation: float = 0.08**0.5
   clock: Clock = count_iterations
-  copy: Clock = count_iterations
+  copy: Clock = count_steps
 
   def __post_init__(self):
     if not self.lengths:
