@@ -14,7 +14,10 @@ from tf_mmdrl import version
 from tf_mmdrl.core import errors
 
 # Subcommand -> the line `mmdrl --help` shows for it.
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+  "chain": "The paper's chain experiment: moments learnt against exact ones.",
+  "theory": "The paper's theorems as measured figures.",
+}
 
 EXIT_OK = 0
 EXIT_BAD_INPUT = 2

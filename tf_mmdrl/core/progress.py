@@ -1,0 +1,83 @@
+"""One line of progress: rewritten in a terminal, plain lines elsewhere."""
+
+import shutil
+import sys
+import time
+from typing import Optional, TextIO
+
+_SECONDS_BETWEEN_LINES = 10.0
+_SECONDS_BETWEEN_REWRITES = 0.1
+
+
+class Progress:
+  """Shows how far a long run is.
+
+  In a terminal one line is rewritten, cut to the terminal's width. Elsewhere
+  (a log file, a pipe) a plain line appears at most every ten seconds. Use it as
+  a context manager, so that the line is ended whatever happens.
+  """
+
+  def __init__(self, total: float, label: str, stream: Optional[TextIO] = None):
+    """Begins at zero.
+
+    Args:
+      total: what `update` will count to.
+      label: what is running.
+      stream: where to write; standard error if not given.
+    """
+    self._total = total
+    self._label = label
+    self._stream = stream or sys.stderr
+    self._terminal = self._stream.isatty()
+    self._start = time.monotonic()
+    self._next = self._start + (0 if self._terminal else _SECONDS_BETWEEN_LINES)
+    self._written = False
+
+  def __enter__(self) -> "Progress":
+    return self
+
+  def __exit__(self, *exception) -> None:
+    self.close()
+
+  def update(self, done: float, text: str = "") -> None:
+    """Says that `done` of the total is done.
+
+    Args:
+      done: from 0 to the total.
+      text: what to add to the line.
+    """
+    now = time.monotonic()
+    if now < self._next and not (self._terminal and done >= self._total):
+      return
+    line = self._line(done, text, now - self._start)
+    if self._terminal:
+      self._next = now + _SECONDS_BETWEEN_REWRITES
+      width = shutil.get_terminal_size().columns - 1
+      self._stream.write("\r" + line[:width].ljust(width))
+    else:
+      self._next = now + _SECONDS_BETWEEN_LINES
+      self._stream.write(line + "\n")
+    self._stream.flush()
+    self._written = True
+
+  def close(self) -> None:
+    """Ends the rewritten line."""
+    if self._terminal and self._written:
+      self._stream.write("\n")
+      self._stream.flush()
+    self._written = False
+
+  def _line(self, done: float, text: str, seconds: float) -> str:
+    share = done / self._total if self._total else 1.0
+    parts = [f"{self._label}: {share:4.0%}", f"{_clock(seconds)} gone"]
+    if 0 < share < 1:
+      parts.append(f"{_clock(seconds / share - seconds)} left")
+    return ", ".join(parts + ([text] if text else []))
+
+
+def _clock(seconds: float) -> str:
+  minutes, seconds = divmod(round(seconds), 60)
+  hours, minutes = divmod(minutes, 60)
+  return (
+    f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+  )

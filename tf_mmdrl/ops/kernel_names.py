@@ -1,0 +1,73 @@
+"""Kernels by name, as the command line and configurations write them.
+
+`gaussian:8`, `gaussian_mixture:8,10,12`, `gaussian_mixture:1..10`,
+`unrectified:1`, `laplace:2`, `multiquadric:1`, `exp_prod:3`, and sums of these
+with coefficients: `0.5*gaussian:1+unrectified:1`.
+"""
+
+import re
+from typing import Callable, Dict, List
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.ops import kernels
+
+_ONE_PARAMETER: Dict[str, Callable[[float], kernels.Kernel]] = {
+  "gaussian": kernels.gaussian,
+  "unrectified": kernels.unrectified,
+  "laplace": kernels.laplace,
+  "multiquadric": kernels.multiquadric,
+  "exp_prod": kernels.exp_prod,
+}
+_MIXTURE = "gaussian_mixture"
+NAMES = (*_ONE_PARAMETER, _MIXTURE)
+
+
+def parse(text: str) -> kernels.Kernel:
+  """The kernel that `text` names.
+
+  Args:
+    text: one term `[coefficient*]name:parameters`, or several joined by `+`.
+
+  Returns:
+    The kernel; a `Sum` if there are several terms or a coefficient.
+  """
+  terms, coefficients = [], []
+  # A plus sign after the `e` of a number (`1e+3`) joins no terms.
+  for part in re.split(r"(?<![0-9.][eE])\+", text):
+    factor, star, term = part.rpartition("*")
+    terms.append(_term(term.strip()))
+    coefficients.append(_number(factor, text) if star else 1.0)
+  if len(terms) == 1 and coefficients == [1.0]:
+    return terms[0]
+  return kernels.weighted_sum(terms, coefficients)
+
+
+def _term(text: str) -> kernels.Kernel:
+  name, colon, parameters = text.partition(":")
+  if name not in NAMES:
+    raise errors.unknown_name("kernel", name, NAMES)
+  if not colon or not parameters.strip():
+    raise errors.UserError(
+      f"kernel {name!r} wants its parameter after a colon, got {text!r};"
+      f" write for example {name}:1"
+    )
+  if name == _MIXTURE:
+    return kernels.gaussian_mixture(_numbers(parameters, text))
+  return _ONE_PARAMETER[name](_number(parameters, text))
+
+
+def _numbers(parameters: str, text: str) -> List[float]:
+  """`8,10,12`, or a range of whole numbers with both ends, `1..10`."""
+  span = re.fullmatch(r"\s*(\d+)\s*\.\.\s*(\d+)\s*", parameters)
+  if span:
+    return [float(h) for h in range(int(span[1]), int(span[2]) + 1)]
+  return [_number(number, text) for number in parameters.split(",")]
+
+
+def _number(number: str, text: str) -> float:
+  try:
+    return float(number)
+  except ValueError:
+    raise errors.UserError(
+      f"kernel {text!r} wants a number where {number.strip()!r} stands"
+    ) from None
