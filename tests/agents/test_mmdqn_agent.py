@@ -225,9 +225,13 @@ def test_target_network_follows(tau, period):
 
 @_MODES
 @pytest.mark.parametrize("where", ["reward", "observation"])
-def test_what_is_not_finite_stops_before_the_weights_change(where, jit_compile):
+@pytest.mark.parametrize("outer", [lambda f: f, tf.function])
+def test_what_is_not_finite_stops_before_the_weights_change(
+  outer, where, jit_compile
+):
   agent = fixtures.make_agent(jit_compile=jit_compile)
-  agent.train(fixtures.experience())
+  train = outer(agent.train)
+  train(fixtures.experience())
   variables = [*agent._network.variables, *agent._optimizer.variables]
   before = [variable.numpy() for variable in variables]
   bad = fixtures.experience()
@@ -235,13 +239,13 @@ def test_what_is_not_finite_stops_before_the_weights_change(where, jit_compile):
   values[0, 0] = np.nan
   with pytest.raises(
     tf.errors.InvalidArgumentError,
-    match=f"(?s)needs finite numbers.*train step.*1.*{where}s'?\n[14]",
+    match=f"(?s)needs finite numbers.*train step.*1.*{where}s",
   ):
-    agent.train(bad._replace(**{where: tf.constant(values)}))
+    train(bad._replace(**{where: tf.constant(values)}))
   for old, variable in zip(before, variables):
     np.testing.assert_array_equal(old, variable)
   assert agent.train_step_counter.numpy() == 1
-  agent.train(fixtures.experience())  # and it can go on
+  train(fixtures.experience())  # and it can go on
 
 
 @_MODES

@@ -131,7 +131,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       autograph=False,
     )
     self._compute = compiled(self._compute_update)
-    self._compute_and_apply = compiled(self._update_if_finite)
+    self._apply_compiled = compiled(self._apply)
     if train_step_counter is None:
       # Not TF-Agents' global step, which all agents of a process would share.
       train_step_counter = tf.Variable(
@@ -198,16 +198,16 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     )
 
   def _train(self, experience, weights):
-    if tf.distribute.get_strategy().num_replicas_in_sync > 1:
-      # Replicas exchange gradients, which a compiled function may not do.
-      update = self._compute(experience, weights)
-      updates.stop_unless_finite(update, self.train_step_counter)
-      self._apply(update.gradients)
-    else:
-      update = self._compute_and_apply(experience, weights)
-      updates.stop_unless_finite(update, self.train_step_counter)
-    self.train_step_counter.assign_add(1)
-    # Outside of what XLA compiles, where it would copy the weights every time.
+    update = self._compute(experience, weights)
+    finite = updates.stop_unless_finite(update, self.train_step_counter)
+    with tf.control_dependencies([] if finite is None else [finite]):
+      if tf.distribute.get_strategy().num_replicas_in_sync > 1:
+        # Replicas exchange gradients, which a compiled function may not do.
+        self._apply(update.gradients)
+      else:
+        self._apply_compiled(update.gradients)
+      self.train_step_counter.assign_add(1)
+    # Not compiled: XLA would copy the weights every time.
     if tf.distribute.has_strategy():
       context = tf.distribute.get_replica_context()
       context.merge_call(self._maybe_update_target)
@@ -224,11 +224,6 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
 
   def _loss(self, experience, weights=None, training=False):
     return self._forward(experience, weights, training).loss_info
-
-  def _update_if_finite(self, experience, weights) -> updates.Update:
-    update = self._compute_update(experience, weights)
-    _when(update.finite, lambda: self._apply(update.gradients))
-    return update
 
   def _compute_update(self, experience, weights) -> updates.Update:
     """The loss, and its gradients, clipped."""

@@ -1,6 +1,6 @@
 """What an update leaves behind: checks and summaries of it."""
 
-from typing import Dict, NamedTuple
+from typing import Dict, NamedTuple, Optional
 
 import tensorflow as tf
 from tf_agents.agents import tf_agent
@@ -18,7 +18,7 @@ class Update(NamedTuple):
     target: their Bellman targets.
     bad: name -> int64, how many of its values were not finite.
     gradients: of the trainable weights, after clipping.
-    finite: whether all was, and so the weights were changed.
+    finite: whether all was, so that it may be applied.
   """
 
   loss_info: tf_agent.LossInfo
@@ -41,10 +41,20 @@ def num_bad(tensors) -> tf.Tensor:
   )
 
 
-def stop_unless_finite(update: Update, step: tf.Tensor) -> None:
-  """Raises InvalidArgumentError, naming what was not finite."""
+def stop_unless_finite(
+  update: Update, step: tf.Tensor
+) -> Optional[tf.Operation]:
+  """Raises InvalidArgumentError, naming what was not finite.
+
+  Args:
+    update: the update, before it is applied.
+    step: the train step.
+
+  Returns:
+    In a graph, the operation that raises.
+  """
   counts = [part for item in update.bad.items() for part in item]
-  tf.debugging.Assert(
+  return tf.debugging.Assert(
     update.finite,
     [
       "An update needs finite numbers; the weights were left as they were at"
