@@ -17,6 +17,7 @@ from tf_mmdrl.core import errors
 COMMANDS: dict[str, str] = {
   "chain": "The paper's chain experiment: moments learnt against exact ones.",
   "theory": "The paper's theorems as measured figures.",
+  "presets": "The named configurations of training.",
 }
 
 EXIT_OK = 0

@@ -1,0 +1,106 @@
+import dataclasses
+import json
+
+import pytest
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import presets
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_json_gives_a_preset_back(name):
+  config = presets.get(name)
+  text = json.dumps(configs.to_json(config))
+  assert configs.from_json(json.loads(text)) == config
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_every_setting_of_a_preset_can_be_set_from_its_text(name):
+  config = presets.get(name)
+  texts = [f"{field}={value}" for field, value, _ in configs.fields(config)]
+  assert configs.change(configs.Config(), texts) == config
+
+
+def test_a_change_reaches_its_field_in_its_type():
+  changed = configs.change(
+    configs.Config(),
+    ["schedule.steps=2e5", "agent.double=yes", "optimizer.epsilon=1e-3"],
+  )
+  assert changed.schedule.steps == 200_000
+  assert type(changed.schedule.steps) is int
+  assert changed.agent.double is True
+  assert configs.differences(configs.Config(), changed) == [
+    "agent.double: false -> true",
+    "optimizer.epsilon: 0.00015 -> 0.001",
+    "schedule.steps: 1000000 -> 200000",
+  ]
+
+
+def test_large_seeds_keep_all_their_digits():
+  changed = configs.change(configs.Config(), ["system.seed=9007199254740993"])
+  assert changed.system.seed == 9007199254740993
+
+
+@pytest.mark.parametrize(
+  "text, message",
+  [
+    ("schedule.stepss=3", "did you mean 'schedule.steps'"),
+    ("stepss", "group.field=value"),
+    ("schedule.steps=many", "steps must be a whole number, got 'many'"),
+    ("schedule.steps=1.5", "steps must be a whole number, got '1.5'"),
+    ("schedule.steps=inf", "steps must be a whole number, got 'inf'"),
+    ("schedule.steps=0", "steps must be at least 1, got 0"),
+    ("agent.gamma=1.1", "gamma must be at most 1, got 1.1"),
+    ("agent.gamma=nan", "gamma must be a number, got 'nan'"),
+    ("agent.double=perhaps", "double must be true or false, got 'perhaps'"),
+    ("optimizer.learning_rate=0", "learning_rate must be above 0, got 0.0"),
+    ("optimizer.learning_rate=inf", "learning_rate must be finite"),
+    ("network.torso=natur", "did you mean 'nature'"),
+    ("environment.num_envs=3", "multiple of schedule.steps_per_update"),
+    ("schedule.learning_starts=1", "learning_starts must be at least 32"),
+    ("replay.capacity=10", "capacity must be at least 32"),
+  ],
+)
+def test_bad_settings_say_what_is_wrong(text, message):
+  with pytest.raises(errors.UserError, match=message):
+    configs.change(configs.Config(), [text])
+
+
+def test_settings_that_fit_only_together_are_taken_together():
+  changed = configs.change(
+    configs.Config(), ["environment.num_envs=3", "schedule.steps_per_update=1"]
+  )
+  assert changed.round_updates == 3
+
+
+def test_a_saved_configuration_must_be_complete_and_known():
+  content = configs.to_json(configs.Config())
+  del content["agent"]["gamma"]
+  with pytest.raises(errors.UserError, match="lacks agent.gamma"):
+    configs.from_json(content)
+  content = configs.to_json(configs.Config())
+  content["agent"]["gama"] = 1
+  with pytest.raises(errors.UserError, match="did you mean 'agent.gamma'"):
+    configs.from_json(content)
+
+
+def test_configurations_are_frozen():
+  with pytest.raises(dataclasses.FrozenInstanceError):
+    configs.Config().agent.gamma = 0.5  # type: ignore[misc]
+
+
+def test_the_paper_preset_follows_the_paper():
+  paper = presets.get("paper")
+  assert paper.optimizer.learning_rate == 0.00005
+  assert paper.optimizer.epsilon == 0.0003125
+  assert paper.network.num_particles == 200
+  assert paper.network.padding == "same"
+  assert paper.schedule.steps == 200 * 250_000
+  assert paper.round_updates == 1 and paper.round_steps == 4
+  assert not paper.agent.double and paper.agent.n_step == 1
+
+
+def test_an_unknown_preset_offers_the_nearest():
+  with pytest.raises(errors.UserError, match="did you mean 'paper'"):
+    presets.get("papr")

@@ -1,0 +1,31 @@
+"""`mmdrl presets`: the named configurations."""
+
+import argparse
+import json
+
+from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import presets
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl presets`."""
+  parser.add_argument("name", nargs="?", help="the preset to print in full")
+  parser.add_argument(
+    "--json", action="store_true", help="print it as in config.json"
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  """Lists the presets, or prints one."""
+  if args.name is None:
+    width = max(map(len, presets.PRESETS))
+    for name, preset in presets.PRESETS.items():
+      print(f"{name:{width}}  {preset.summary}")
+    return 0
+  config = presets.get(args.name)
+  if args.json:
+    print(json.dumps(configs.to_json(config), indent=2))
+    return 0
+  for name, value, help_line in configs.fields(config):
+    print(f"{name + '=' + str(value):48} {help_line}")
+  return 0

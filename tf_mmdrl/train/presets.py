@@ -1,0 +1,127 @@
+"""Configurations with a name.
+
+`paper` follows Appendix B and the authors' code to the letter; the others are
+for one machine.
+"""
+
+from typing import Dict, NamedTuple
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.train.config import Config
+
+
+class Preset(NamedTuple):
+  """A configuration and what it is for.
+
+  Attributes:
+    summary: one line.
+    config: the settings.
+  """
+
+  summary: str
+  config: Config
+
+
+def get(name: str) -> Config:
+  """The preset of that name."""
+  if name not in PRESETS:
+    raise errors.unknown_name("preset", name, PRESETS)
+  return PRESETS[name].config
+
+
+_MINATAR = Config().replace(
+  environment=dict(
+    name="MinAtar/Breakout", num_envs=16, max_episode_steps=5_000
+  ),
+  agent=dict(n_step=3),
+  network=dict(torso="minatar", num_particles=50),
+  replay=dict(capacity=200_000),
+  optimizer=dict(learning_rate=5e-4, epsilon=1e-5),
+  schedule=dict(
+    steps=3_000_000,
+    learning_starts=5_000,
+    steps_per_update=4,
+    collect_steps=2,
+    batch_size=32,
+    target_period=4_000,
+    epsilon_steps=100_000,
+  ),
+  evaluation=dict(period=100_000, num_envs=16, episodes=64),
+  system=dict(checkpoint_period=100_000),
+)
+
+_ATARI = Config().replace(
+  environment=dict(name="Pong", num_envs=8),
+  agent=dict(n_step=3, double=True),
+  network=dict(torso="nature", num_particles=200),
+  replay=dict(capacity=1_000_000),
+  optimizer=dict(learning_rate=2e-4, epsilon=1.5e-4),
+  schedule=dict(
+    steps=10_000_000,
+    learning_starts=20_000,
+    steps_per_update=4,
+    target_period=8_000,
+    epsilon_steps=200_000,
+  ),
+  evaluation=dict(period=100_000, num_envs=8, episodes=16),
+  system=dict(checkpoint_period=50_000),
+)
+
+PRESETS: Dict[str, Preset] = {
+  "quickstart": Preset(
+    "MinAtar Breakout, learnt in a few minutes on two cores",
+    _MINATAR.replace(
+      schedule=dict(steps=200_000, epsilon_steps=40_000),
+      evaluation=dict(period=25_000, episodes=32),
+      system=dict(checkpoint_period=50_000),
+    ),
+  ),
+  "minatar": Preset("any MinAtar game, 3M steps", _MINATAR),
+  "atari": Preset("any Atari game on one desktop machine, 10M steps", _ATARI),
+  # Appendix B for the agent. The rest is the authors' code: learning starts at
+  # 50k steps, the target is copied every 10k, epsilon falls over 1M steps,
+  # each iteration is 250k steps of training and 125k of evaluation.
+  "paper": Preset(
+    "the paper's Atari experiments to the letter, 200 x 250k steps",
+    Config().replace(
+      environment=dict(name="Breakout", num_envs=1, protocol="paper"),
+      agent=dict(gamma=0.99, n_step=1, kernel="gaussian_mixture:1..10"),
+      network=dict(torso="nature", padding="same", num_particles=200),
+      replay=dict(capacity=1_000_000),
+      optimizer=dict(learning_rate=5e-5, epsilon=0.01 / 32),
+      schedule=dict(
+        steps=50_000_000,
+        learning_starts=50_000,
+        steps_per_update=4,
+        collect_steps=4,
+        batch_size=32,
+        target_period=10_000,
+        epsilon_start=1.0,
+        epsilon_end=0.01,
+        epsilon_steps=1_000_000,
+      ),
+      evaluation=dict(period=250_000, num_envs=1, steps=125_000, epsilon=0.001),
+      system=dict(checkpoint_period=250_000),
+    ),
+  ),
+  "atari-100k": Preset(
+    "any Atari game from 100k steps, an update for each",
+    _ATARI.replace(
+      environment=dict(num_envs=1, rebuild_period=50_000),
+      agent=dict(n_step=10),
+      network=dict(dueling=True),
+      replay=dict(capacity=100_000, prioritized=True),
+      optimizer=dict(learning_rate=1e-4, gradient_clipping=10.0),
+      schedule=dict(
+        steps=100_000,
+        learning_starts=1_600,
+        steps_per_update=1,
+        collect_steps=4,
+        target_period=2_000,
+        epsilon_steps=10_000,
+      ),
+      evaluation=dict(period=20_000, episodes=96),
+      system=dict(checkpoint_period=10_000),
+    ),
+  ),
+}
