@@ -198,3 +198,12 @@ def test_derived_seeds():
     base.derive_seeds(1, 3, 100),
   ):
     assert not set(seeds) & set(other)
+
+
+def test_all_of_a_state_comes_from_the_seed():
+  states = []
+  for _ in range(2):
+    env = environments.load("CartPole-v1", num_envs=2, seed=0)
+    env.reset()
+    states.append(env.get_state())
+  assert states[0] == states[1]

@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.environments import atari, make_environment
+from tf_mmdrl.environments import atari, family, make_environment
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,32 @@ def test_atari_default_is_eight_games():
 def test_mistakes(name, options, message):
   with pytest.raises(errors.UserError, match=message):
     make_environment(name, **options)
+
+
+@pytest.mark.parametrize(
+  "name, kind",
+  [
+    ("Breakout", "atari"),
+    ("ALE/Pong-v5", "atari"),
+    ("MinAtar/Breakout", "minatar"),
+    ("chain/15", "chain"),
+    ("CartPole-v1", "gymnasium"),
+  ],
+)
+def test_a_name_tells_its_family(name, kind):
+  assert family(name) == kind
+
+
+@pytest.mark.parametrize("name", ["Pong", "MinAtar/Freeway", "CartPole-v1"])
+def test_episodes_can_be_cut_off_by_steps(name):
+  with make_environment(
+    name, num_envs=1, seed=0, max_episode_steps=7, **_quiet(name)
+  ) as env:
+    env.reset()
+    lasts = [env.step([0]).is_last()[0] for _ in range(7)]
+  assert lasts == [False] * 6 + [True]
+
+
+def _quiet(name):
+  """No no-ops, so that an Atari game's steps are the agent's."""
+  return {"noop_max": 0} if name == "Pong" else {}

@@ -51,6 +51,8 @@ class GymnasiumWrapper(base.Environment):
       observation_space, "observation"
     )
     self._action_spec = spaces.spec_from_space(self._action_space, "action")
+    if seed is not None:
+      _seed_spaces(env, seed)
 
   @property
   def gymnasium_env(self) -> Any:
@@ -135,6 +137,15 @@ class GymnasiumWrapper(base.Environment):
       np.where(first, 1, np.logical_not(terminated)).astype(np.float32),
       spaces.to_arrays(observation, self._observation_spec),
     )
+
+
+def _seed_spaces(env: Any, seed: int) -> None:
+  """Spaces can draw too, and would seed themselves from the system."""
+  for each in (env, *getattr(env, "envs", ())):
+    for kind in ("action_space", "observation_space"):
+      getattr(each, kind).seed(seed)
+      if hasattr(each, f"single_{kind}"):
+        getattr(each, f"single_{kind}").seed(seed)
 
 
 def _require_next_step(env: vector.VectorEnv) -> None:

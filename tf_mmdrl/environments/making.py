@@ -22,6 +22,7 @@ def make_environment(
   seed: Optional[int] = None,
   protocol: str = "paper",
   evaluation: bool = False,
+  max_episode_steps: Optional[int] = None,
   **options: Any,
 ) -> base.Environment:
   """Makes an environment from its name.
@@ -37,30 +38,47 @@ def make_environment(
     protocol: of Atari games, `"paper"` or `"sticky"`; see `atari.PROTOCOLS`.
     evaluation: whether Atari games are those to evaluate on: whole games with
       their raw rewards.
+    max_episode_steps: where an episode is cut off; where the environment does
+      without it.
     **options: of the environment; see `atari.Protocol`, `minatar.MinAtar`,
       `chain.Chain` and `gymnasium.make`.
 
   Returns:
     The environment.
   """
-  family, _, rest = name.partition("/")
+  kind, rest = family(name), name.partition("/")[2]
   shared = {"num_envs": num_envs, "seed": seed, **options}
-  if family.lower() == "minatar":
+  if max_episode_steps is not None:
+    shared["max_episode_steps"] = max_episode_steps
+  if kind == "minatar":
     return minatar.load(rest, **shared)
-  if family.lower() == "chain":
+  if kind == "chain":
     if rest:
       shared["length"] = _length(rest)
     return gymnasium_wrapper.load(chain.ENV_ID, **shared)
-  if _is_gymnasium(name):
+  if kind == "gymnasium":
     return gymnasium_wrapper.load(name, **shared)
-  if family.lower() not in ("ale", "atari") and not _is_atari(name):
-    raise errors.unknown_name("environment", name, _all_names())
   if protocol not in atari.PROTOCOLS:
     raise errors.unknown_name("Atari protocol", protocol, atari.PROTOCOLS)
   if num_envs is None:
     del shared["num_envs"]
   chosen = atari.PROTOCOLS[protocol][evaluation]
+  if max_episode_steps is not None:
+    steps = shared.pop("max_episode_steps")
+    shared["max_frames"] = steps * chosen.frame_skip
   return atari.load(name, protocol=chosen, **shared)
+
+
+def family(name: str) -> str:
+  """`"atari"`, `"chain"`, `"gymnasium"` or `"minatar"`, from a name."""
+  first = name.partition("/")[0].lower()
+  if first in ("chain", "minatar"):
+    return first
+  if _is_gymnasium(name):
+    return "gymnasium"
+  if first not in ("ale", "atari") and not _is_atari(name):
+    raise errors.unknown_name("environment", name, _all_names())
+  return "atari"
 
 
 def _length(text: str) -> int:
