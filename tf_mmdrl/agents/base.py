@@ -164,6 +164,25 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       training_data_spec=training_data_spec,
     )
 
+  @property
+  def particle_network(self) -> network.Network:
+    """The online network."""
+    return self._network
+
+  def state_variables(self) -> list:
+    """All that decides how learning goes on.
+
+    Returns:
+      Weights, target weights, the optimizer's variables and the counter.
+    """
+    optimizer = self._optimizer.variables  # a method in older optimizers
+    return [
+      *self._network.variables,
+      *self._target_network.variables,
+      *(optimizer() if callable(optimizer) else optimizer),
+      self.train_step_counter,
+    ]
+
   @abc.abstractmethod
   def _loss_per_example(
     self, predicted: ReturnDistribution, target: ReturnDistribution

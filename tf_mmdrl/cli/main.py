@@ -15,6 +15,7 @@ from tf_mmdrl.core import errors
 
 # Subcommand -> the line `mmdrl --help` shows for it.
 COMMANDS: dict[str, str] = {
+  "train": "Train an agent; again, to go on where it stopped.",
   "chain": "The paper's chain experiment: moments learnt against exact ones.",
   "theory": "The paper's theorems as measured figures.",
   "presets": "The named configurations of training.",
@@ -22,6 +23,7 @@ COMMANDS: dict[str, str] = {
 
 EXIT_OK = 0
 EXIT_BAD_INPUT = 2
+EXIT_STOPPED = 75  # by a signal, with a checkpoint; the same command goes on
 EXIT_INTERRUPTED = 130
 
 

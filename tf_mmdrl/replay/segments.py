@@ -95,12 +95,12 @@ def read(path: pathlib.Path, sha256: str) -> bytes:
     data = path.read_bytes()
   except OSError as error:
     raise DamagedFileError(
-      f"replay file {path} cannot be read ({error.strerror}); go back to an"
+      f"saved file {path} cannot be read ({error.strerror}); go back to an"
       " older checkpoint"
     ) from error
   if digest(data) != sha256:
     raise DamagedFileError(
-      f"replay file {path} is damaged: its checksum is not the one written;"
+      f"saved file {path} is damaged: its checksum is not the one written;"
       " go back to an older checkpoint"
     )
   return data
@@ -122,12 +122,12 @@ def read_json(path: pathlib.Path) -> Dict[str, Any]:
       return line["content"]
   except OSError as error:
     raise DamagedFileError(
-      f"replay file {path} cannot be read ({error.strerror}); go back to an"
+      f"saved file {path} cannot be read ({error.strerror}); go back to an"
       " older checkpoint"
     ) from error
   except (ValueError, KeyError, TypeError):
     pass  # not JSON any more, or not ours: the same as a wrong checksum
   raise DamagedFileError(
-    f"replay file {path} is damaged: its checksum is not the one written;"
+    f"saved file {path} is damaged: its checksum is not the one written;"
     " go back to an older checkpoint"
   )

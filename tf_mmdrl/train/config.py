@@ -139,6 +139,7 @@ class SystemConfig(settings.Group):
   deterministic: bool = settings.setting(
     True, "TensorFlow's ops may not trade exactness for speed"
   )
+  log_period: int = settings.setting(5_000, "steps between rows", low=1)
   checkpoint_period: int = settings.setting(
     50_000, "steps between checkpoints", low=1
   )

@@ -34,7 +34,7 @@ _MINATAR = Config().replace(
     name="MinAtar/Breakout", num_envs=16, max_episode_steps=5_000
   ),
   agent=dict(n_step=3),
-  network=dict(torso="minatar", num_particles=50),
+  network=dict(num_particles=50),
   replay=dict(capacity=200_000),
   optimizer=dict(learning_rate=5e-4, epsilon=1e-5),
   schedule=dict(
@@ -53,7 +53,7 @@ _MINATAR = Config().replace(
 _ATARI = Config().replace(
   environment=dict(name="Pong", num_envs=8),
   agent=dict(n_step=3, double=True),
-  network=dict(torso="nature", num_particles=200),
+  network=dict(num_particles=200),
   replay=dict(capacity=1_000_000),
   optimizer=dict(learning_rate=2e-4, epsilon=1.5e-4),
   schedule=dict(

@@ -21,6 +21,7 @@ def setting(
   return dataclasses.field(default=default, metadata=metadata)
 
 
+@dataclasses.dataclass(frozen=True)
 class Group:
   """Checks every field of the dataclass that inherits it."""
 

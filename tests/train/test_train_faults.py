@@ -1,0 +1,215 @@
+"""What can go wrong with a run, and what is left then."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import train_fixtures
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import run_directory, run_state, trainer
+
+
+def directory_of(path):
+  return run_directory.RunDirectory(path)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+  """A finished run with two checkpoints, at 160 and 320 steps."""
+  path = tmp_path_factory.mktemp("finished")
+  config = train_fixtures.small("schedule.steps=320")
+  trainer.train(config, directory_of(path))
+  return path, config
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+  path, config = finished
+  subprocess.run(["cp", "-r", str(path), str(tmp_path / "run")], check=True)
+  return tmp_path / "run", config
+
+
+def restored_step(path, config):
+  """The step a run goes on from, and the warnings."""
+  warnings = []
+  state = run_state.RunState(config, directory_of(path))
+  try:
+    assert state.restore(warnings.append, clean=True)
+    return state.step, warnings
+  finally:
+    state.close()
+
+
+def files_of(checkpoint):
+  return sorted(path.name for path in checkpoint.iterdir())
+
+
+def test_a_whole_run_is_restored_from_its_newest_checkpoint(copied):
+  assert restored_step(*copied) == (320, [])
+
+
+def test_any_damaged_file_falls_back_to_the_checkpoint_before(copied):
+  path, config = copied
+  newest = path / "checkpoints" / f"{320:012d}"
+  names = files_of(newest)
+  assert "manifest.json" in names and "agent.index" in names
+  for name in names:
+    whole = (newest / name).read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    for damaged in (bytes(flipped), whole[:-1], b""):
+      (newest / name).write_bytes(damaged)
+      checkpoints = run_state.checkpoints.Checkpoints(path / "checkpoints")
+      with pytest.raises(run_state.segments.DamagedFileError, match=name):
+        checkpoints.verify(320)
+    (newest / name).write_bytes(whole)
+  (newest / "state.json").write_bytes(b"")
+  step, warnings = restored_step(path, config)
+  assert step == 160
+  assert len(warnings) == 1
+  assert "checkpoint of step 320 is passed over" in warnings[0]
+
+
+def test_damaged_replay_falls_back_too(copied):
+  path, config = copied
+  newest = max((path / "checkpoints" / "replay").glob("tables-*"))
+  data = bytearray(newest.read_bytes())
+  data[-1] ^= 1
+  newest.write_bytes(data)
+  step, warnings = restored_step(path, config)
+  assert step == 160 and newest.name in warnings[0]
+
+
+def test_a_run_goes_on_after_a_fall_back_and_ends_the_same(copied):
+  path, config = copied
+  metrics = (path / "metrics.csv").read_bytes()
+  (path / "checkpoints" / f"{320:012d}" / "arrays").write_bytes(b"")
+  trainer.train(config, directory_of(path))
+  assert (path / "metrics.csv").read_bytes() == metrics
+  assert restored_step(path, config) == (320, [])
+
+
+def test_without_any_whole_checkpoint_nothing_is_begun_anew(copied):
+  path, config = copied
+  for checkpoint in (path / "checkpoints").glob("0*"):
+    (checkpoint / "manifest.json").unlink()
+  with pytest.raises(errors.UserError, match="every checkpoint .* is damaged"):
+    restored_step(path, config)
+
+
+def test_leftovers_of_a_crash_are_removed(copied):
+  path, config = copied
+  orphan = path / "checkpoints" / ".tmp-000000000480"
+  orphan.mkdir()
+  (orphan / "agent.index").write_bytes(b"half")
+  assert restored_step(path, config)[0] == 320
+  assert not orphan.exists()
+
+
+def test_a_changed_setting_is_named(copied):
+  path, config = copied
+  changed = configs.change(config, ["agent.gamma=0.5"])
+  with pytest.raises(errors.UserError, match=r"agent\.gamma: 0\.99 -> 0\.5"):
+    trainer.train(changed, directory_of(path))
+
+
+def test_a_second_run_in_the_directory_is_refused(copied):
+  path, config = copied
+  first = directory_of(path)
+  first.open_for_training(config)
+  with pytest.raises(errors.UserError, match=f"process {os.getpid()}"):
+    directory_of(path).open_for_training(config)
+  first.close()
+  directory_of(path).open_for_training(config)
+
+
+def test_other_peoples_directories_are_left_alone(tmp_path):
+  (tmp_path / "thesis.tex").write_text("words")
+  config = train_fixtures.small()
+  with pytest.raises(errors.UserError, match="holds other files"):
+    directory_of(tmp_path).open_for_training(config)
+  with pytest.raises(errors.UserError, match="is not a run"):
+    directory_of(tmp_path).config()
+
+
+def test_a_path_that_cannot_be_written_is_told(tmp_path):
+  (tmp_path / "file").write_text("")
+  with pytest.raises(errors.UserError, match="cannot write to"):
+    directory_of(tmp_path / "file" / "run").open_for_training(
+      train_fixtures.small()
+    )
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(copied):
+  path, config = copied
+  longer = configs.change(config, ["schedule.steps=640"])
+  # No file may grow beyond 20 kB: the weights do not fit, as on a full disk.
+  code = (
+    "import resource, sys; sys.path.insert(0, 'tests/train');"
+    "from tf_mmdrl.cli import main; import tf_mmdrl.cli.train;"
+    "from tf_mmdrl.train import run_state;"
+    "save = run_state.RunState.save;\n"
+    "def limited(self):\n"
+    "  resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+    "  save(self)\n"
+    "run_state.RunState.save = limited\n"
+    "settings = sys.argv[2:]\n"
+    "flags = [x for s in settings for x in ('--set', s)]\n"
+    "sys.exit(main.main(['train', '--run-dir', sys.argv[1], *flags]))"
+  )
+  settings = [f"{name}={value}" for name, value, _ in configs.fields(longer)]
+  done = subprocess.run(
+    [sys.executable, "-c", code, str(path), *settings],
+    capture_output=True,
+    text=True,
+  )
+  assert done.returncode == 2, done.stderr
+  assert "cannot write the" in done.stderr.splitlines()[-1]
+  assert not list((path / "checkpoints").glob(".tmp*"))
+  assert restored_step(path, config) == (320, [])
+
+
+@pytest.mark.parametrize("field", ["reward", "observation"])
+def test_numbers_that_are_not_finite_stop_the_run(tmp_path, field):
+  config = train_fixtures.small("environment.name=CartPole-v1")
+  directory = directory_of(tmp_path)
+  state = run_state.RunState(config, directory)
+  environment = state.collector.environment
+  state.collector.collect(4)
+  steps = state.buffer.replay.num_steps
+  step = environment.step
+
+  def broken(actions):
+    good = step(actions)
+    bad = np.full_like(getattr(good, field), np.nan)
+    return good._replace(**{field: bad})
+
+  environment.step = broken
+  with pytest.raises(errors.UserError, match=f"the {field} nan at step 16"):
+    state.collector.collect(1)
+  assert state.buffer.replay.num_steps == steps  # it did not get into replay
+  state.close()
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
+  config = train_fixtures.small()
+  state = run_state.RunState(config, directory_of(tmp_path))
+  state.collector.collect(60)
+  bias = state.agent.particle_network.variables[-1]
+  bias.assign(bias * np.nan)
+  with pytest.raises(errors.UserError, match="train step 0"):
+    state.learner.update(state.learner.take(0.4))
+  state.close()
+
+
+def test_the_description_of_a_run_is_complete(finished):
+  path, config = finished
+  content = json.loads((path / "config.json").read_text())
+  assert configs.from_json(content["config"]) == config
+  assert content["versions"]["tensorflow"]
+  assert content["machine"]["cpus"] == os.cpu_count()

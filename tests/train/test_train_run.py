@@ -1,0 +1,137 @@
+import csv
+
+import numpy as np
+import pytest
+import train_fixtures
+
+from tf_mmdrl.train import run_directory, run_state, stopping, trainer
+
+
+def directory_of(path):
+  return run_directory.RunDirectory(path)
+
+
+def fingerprints(path, config):
+  state = run_state.RunState(config, directory_of(path))
+  try:
+    assert state.restore(pytest.fail, clean=False)
+    return state.fingerprints()
+  finally:
+    state.close()
+
+
+def train_in_pieces(config, path, steps):
+  """Runs to each of the steps, as if a signal came there."""
+  for step in steps:
+    directory = directory_of(path)
+    directory.open_for_training(config)
+    state = run_state.RunState(config, directory)
+    state.restore(pytest.fail, clean=True)
+    state.metrics.begin()
+    with stopping.Stop() as stop:
+      part = trainer.Trainer(state, directory, stop)
+      play_round = part._round
+
+      def stop_at(step=step, play_round=play_round, state=state, stop=stop):
+        play_round()
+        stop.asked = state.step >= step
+
+      part._round = stop_at
+      assert not part.run()
+    assert state.step >= step
+    state.close()
+    directory.close()
+  return trainer.train(config, directory_of(path))
+
+
+_RUNS = {
+  "minatar": (["agent.n_step=3"], [100, 336]),
+  "minatar prioritized": (["replay.prioritized=true"], [300]),
+  "atari": (
+    [
+      "environment.name=Pong",
+      "environment.num_envs=2",
+      "environment.rebuild_period=200",
+      "agent.n_step=3",
+      "evaluation.num_envs=1",
+      "evaluation.episodes=1",
+      "schedule.steps=320",
+      "schedule.learning_starts=96",
+      "replay.prioritized=true",
+    ],
+    [150, 250],
+  ),
+}
+
+
+@pytest.mark.parametrize("name", _RUNS)
+def test_a_run_in_pieces_is_the_run_in_one(tmp_path, name):
+  changes, cuts = _RUNS[name]
+  config = train_fixtures.small(*changes)
+  whole = trainer.train(config, directory_of(tmp_path / "whole"))
+  pieces = train_in_pieces(config, tmp_path / "pieces", cuts)
+  assert whole == pieces
+  assert whole.finished and whole.step == config.schedule.steps
+  assert fingerprints(tmp_path / "whole", config) == fingerprints(
+    tmp_path / "pieces", config
+  )
+  texts = [
+    (tmp_path / run / "metrics.csv").read_bytes() for run in ("whole", "pieces")
+  ]
+  assert texts[0] == texts[1]
+
+
+def test_another_seed_is_another_run(tmp_path):
+  prints = set()
+  for seed in (0, 1):
+    config = train_fixtures.small(f"system.seed={seed}", "schedule.steps=160")
+    trainer.train(config, directory_of(tmp_path / str(seed)))
+    prints.add(str(fingerprints(tmp_path / str(seed), config)))
+  assert len(prints) == 2
+
+
+def test_a_run_leaves_everything_behind(tmp_path):
+  import tensorflow as tf
+
+  config = train_fixtures.small()
+  outcome = trainer.train(config, directory_of(tmp_path))
+  names = {path.name for path in tmp_path.iterdir()}
+  assert names == {
+    "checkpoints",
+    "config.json",
+    "export",
+    "learning_curve.png",
+    "lock",
+    "metrics.csv",
+    "tensorboard",
+  }
+  with (tmp_path / "metrics.csv").open() as file:
+    rows = list(csv.DictReader(file))
+  assert [int(row["step"]) for row in rows] == [160, 320, 480, 640]
+  judged = [row for row in rows if row["evaluation_score"]]
+  assert [int(row["step"]) for row in judged] == [320, 640]
+  assert all(int(row["evaluation_episodes"]) == 4 for row in judged)
+  # 200 steps before learning, then rounds of 16 steps and 4 updates.
+  assert int(rows[-1]["updates"]) == (640 - 208) // 4
+  assert outcome.evaluation_score == float(judged[-1]["evaluation_score"])
+  policy = tf.saved_model.load(str(tmp_path / "export" / "640"))
+  serve = policy.signatures["serving_default"]
+  answer = serve(observation=tf.zeros([3, 10, 10, 4], tf.uint8))
+  assert answer["action"].shape == [3]
+  np.testing.assert_array_equal(
+    np.argmax(answer["q_values"], -1), answer["action"]
+  )
+
+
+def test_a_finished_run_stays_as_it_is(tmp_path):
+  config = train_fixtures.small("schedule.steps=160")
+  first = trainer.train(config, directory_of(tmp_path))
+  before = fingerprints(tmp_path, config)
+  assert trainer.train(config, directory_of(tmp_path)) == first
+  assert fingerprints(tmp_path, config) == before
+
+
+def test_a_longer_run_goes_on_with_a_finished_one(tmp_path):
+  for steps in (160, 320):
+    config = train_fixtures.small(f"schedule.steps={steps}")
+    assert trainer.train(config, directory_of(tmp_path)).step == steps

@@ -1,0 +1,101 @@
+"""`mmdrl train`: trains an agent, or goes on training it."""
+
+import argparse
+import pathlib
+from typing import List, Optional
+
+from tf_mmdrl.cli import main
+from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import presets
+
+# Flag -> the setting it is short for.
+_SHORT = {
+  "env": "environment.name",
+  "agent": "agent.name",
+  "steps": "schedule.steps",
+  "seed": "system.seed",
+  "num_envs": "environment.num_envs",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl train`."""
+  parser.add_argument("--env", help="game or Gymnasium id")
+  parser.add_argument("--agent", help="the algorithm")
+  parser.add_argument(
+    "--preset", help="see mmdrl presets; by the environment if left out"
+  )
+  parser.add_argument("--steps", help="agent steps, over all environments")
+  parser.add_argument("--seed", help="of everything random")
+  parser.add_argument("--num-envs", help="environments stepped together")
+  parser.add_argument(
+    "--run-dir", help="where the run lies; runs/... if left out"
+  )
+  parser.add_argument(
+    "--xla",
+    action=argparse.BooleanOptionalAction,
+    help="compile updates with XLA; where it is faster if left out",
+  )
+  parser.add_argument(
+    "--mixed-precision", action="store_true", help="bfloat16 where it is safe"
+  )
+  parser.add_argument(
+    "--set",
+    action="append",
+    default=[],
+    metavar="GROUP.FIELD=VALUE",
+    help="any setting; mmdrl presets NAME shows them all",
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  """Trains; 0 at the end, EXIT_STOPPED after a signal."""
+  preset = args.preset or _preset_for(args.env)
+  config = configs.change(presets.get(preset), _settings(args))
+  path = pathlib.Path(args.run_dir or _default_directory(config, preset))
+  from tf_mmdrl.train import run_directory, trainer
+
+  trainer.configure_process(config)
+  print(
+    f"{config.agent.name} on {config.environment.name}, preset {preset},"
+    f" {config.schedule.steps:,} steps; the run is in {path}"
+  )
+  outcome = trainer.train(config, run_directory.RunDirectory(path))
+  if not outcome.finished:
+    print(f"stopped at step {outcome.step:,}; run the same command to go on")
+    return main.EXIT_STOPPED
+  print(
+    f"evaluation after {outcome.step:,} steps: {outcome.evaluation_score:.2f}"
+  )
+  print(f"best, after {outcome.best_step:,} steps: {outcome.best_score:.2f}")
+  print(f"policy: {path}/export/{outcome.step}, curve: {path}/metrics.csv")
+  return main.EXIT_OK
+
+
+def _settings(args: argparse.Namespace) -> List[str]:
+  """The flags as settings; those of --set come last and win."""
+  given = [
+    f"{setting}={getattr(args, flag)}"
+    for flag, setting in _SHORT.items()
+    if getattr(args, flag) is not None
+  ]
+  if args.xla is not None:
+    given.append(f"system.xla={'on' if args.xla else 'off'}")
+  if args.mixed_precision:
+    given.append("system.mixed_precision=true")
+  return [*given, *args.set]
+
+
+def _preset_for(env: Optional[str]) -> str:
+  if env is None:
+    return "quickstart"
+  from tf_mmdrl import environments
+
+  return "atari" if environments.family(env) == "atari" else "minatar"
+
+
+def _default_directory(config: configs.Config, preset: str) -> str:
+  """The same for the same command, so that it goes on with its run."""
+  game = config.environment.name.replace("/", "-").replace(":", "-")
+  name = f"{game}-{config.agent.name}-{preset}-seed{config.system.seed}"
+  return f"runs/{name}"

@@ -1,0 +1,121 @@
+"""Directories of files that are complete, or absent, or known to be damaged."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+from typing import Callable, List
+
+import tensorflow as tf
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.replay import DamagedFileError, segments
+
+MANIFEST = "manifest.json"
+_TEMPORARY = ".tmp-"
+
+
+class Checkpoints:
+  """Numbered checkpoints in a directory."""
+
+  def __init__(self, directory: pathlib.Path):
+    self.directory = directory
+
+  def steps(self) -> List[int]:
+    """The steps of all checkpoints, newest first; damaged ones too."""
+    if not self.directory.is_dir():
+      return []
+    names = (path.name for path in self.directory.iterdir() if path.is_dir())
+    return sorted((int(n) for n in names if n.isdigit()), reverse=True)
+
+  def path(self, step: int) -> pathlib.Path:
+    """The directory of a checkpoint."""
+    return self.directory / f"{step:012d}"
+
+  def save(self, step: int, write: Callable[[pathlib.Path], None]) -> None:
+    """Makes a checkpoint: everything in a temporary place, then one rename.
+
+    Args:
+      step: its number.
+      write: fills an empty directory with files.
+    """
+    temporary = self.directory / f"{_TEMPORARY}{step:012d}"
+    try:
+      self.directory.mkdir(parents=True, exist_ok=True)
+      shutil.rmtree(temporary, ignore_errors=True)
+      temporary.mkdir()
+      write(temporary)
+      files = {}
+      for path in sorted(temporary.iterdir()):
+        files[path.name] = segments.digest(path.read_bytes())
+        _sync(path)
+      segments.write_json(temporary / MANIFEST, {"files": files})
+      if self.path(step).exists():  # damaged, or the same: both may go
+        shutil.rmtree(self.path(step))
+      os.rename(temporary, self.path(step))
+      segments.sync_directory(self.directory)
+    except (OSError, tf.errors.OpError) as error:
+      shutil.rmtree(temporary, ignore_errors=True)
+      whole = [s for s in self.steps() if s != step]
+      rest = f"that of step {whole[0]} is whole" if whole else "none was before"
+      reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+      raise errors.UserError(
+        f"cannot write the checkpoint of step {step}: {reason}; {rest}. Make"
+        f" room in {str(self.directory)!r} and run the same command again"
+      ) from error
+
+  def verify(self, step: int) -> pathlib.Path:
+    """The directory, if every file is as it was written."""
+    path = self.path(step)
+    content = segments.read_json(path / MANIFEST)
+    for name, sha256 in content["files"].items():
+      segments.read(path / name, sha256)
+    return path
+
+  def prune(self, keep: int) -> List[int]:
+    """Removes all but the newest; returns the steps that are left."""
+    steps = self.steps()
+    for step in steps[keep:]:
+      shutil.rmtree(self.path(step))
+    return steps[:keep]
+
+  def clean(self) -> None:
+    """Removes what a crash left half made."""
+    if self.directory.is_dir():
+      for path in self.directory.glob(f"{_TEMPORARY}*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def restore_newest(
+  checkpoints: Checkpoints,
+  restore: Callable[[pathlib.Path], None],
+  warn: Callable[[str], None],
+) -> bool:
+  """Restores the newest checkpoint that is whole.
+
+  Args:
+    checkpoints: where they are.
+    restore: reads a directory; may raise `DamagedFileError`.
+    warn: told of each damaged one.
+
+  Returns:
+    Whether there was a checkpoint at all.
+  """
+  steps = checkpoints.steps()
+  for step in steps:
+    try:
+      restore(checkpoints.verify(step))
+      return True
+    except DamagedFileError as error:
+      warn(f"the checkpoint of step {step} is passed over: {error}")
+  if steps:
+    raise errors.UserError(
+      f"every checkpoint in {str(checkpoints.directory)!r} is damaged; put back"
+      " a copy, or remove the directory to begin anew"
+    )
+  return False
+
+
+def _sync(path: pathlib.Path) -> None:
+  with contextlib.closing(path.open("rb")) as file:
+    os.fsync(file.fileno())

@@ -1,0 +1,123 @@
+"""Judges a policy on whole games, each environment with an equal say."""
+
+from typing import Callable, List, NamedTuple
+
+import numpy as np
+from tf_agents.trajectories import time_step as ts
+
+from tf_mmdrl import environments
+from tf_mmdrl.train.collector import Explorer
+from tf_mmdrl.train.config import EvaluationConfig
+
+
+class Evaluation(NamedTuple):
+  """What an evaluation found.
+
+  Attributes:
+    scores: of every game that counts, unclipped.
+    lengths: their steps.
+  """
+
+  scores: List[float]
+  lengths: List[int]
+
+  @property
+  def mean(self) -> float:
+    """The average score."""
+    return float(np.mean(self.scores))
+
+
+class Evaluator:
+  """Plays games that depend on the seed and the step of the run only."""
+
+  def __init__(
+    self,
+    environment: environments.Environment,
+    act: Callable[[np.ndarray], np.ndarray],
+    config: EvaluationConfig,
+    seed: int,
+  ):
+    """Plays nothing yet.
+
+    Args:
+      environment: batched, with a seed, its rewards unclipped.
+      act: observations [B, ...] -> greedy actions [B].
+      config: how many games, and how.
+      seed: of the random actions.
+    """
+    self._environment = environment
+    self._act = act
+    self._config = config
+    self._seed = seed
+    self._num_actions = int(environment.action_spec().maximum) + 1
+
+  def evaluate(
+    self, step: int, stop: Callable[[], bool] = lambda: False
+  ) -> Evaluation:
+    """Plays.
+
+    A fixed number of games, or of steps, falls to each environment. To count
+    whichever games end first would favour short ones.
+
+    Args:
+      step: of the run; it decides the games together with the seed.
+      stop: asked at every step whether to break off.
+
+    Returns:
+      The games; incomplete if broken off.
+    """
+    generator = np.random.default_rng([self._seed, step])
+    explore = Explorer(self._act, self._num_actions, generator)
+    batch = self._environment.batch_size
+    tally = _Tally(batch, self._config)
+    time_step = self._environment.rebuild(step)
+    while not tally.done and not stop():
+      actions = explore(time_step, self._config.epsilon)
+      time_step = self._environment.step(actions.astype(np.int64, copy=False))
+      tally.add(time_step, self._environment.raw_reward)
+    return tally.result()
+
+  def close(self) -> None:
+    """Closes the environments."""
+    self._environment.close()
+
+
+class _Tally:
+  """Counts the games of a batch until each environment has done its share."""
+
+  def __init__(self, batch: int, config: EvaluationConfig):
+    self._episodes = -(-config.episodes // batch)
+    self._steps = -(-config.steps // batch)
+    self._score, self._length = np.zeros([batch]), np.zeros([batch], np.int64)
+    self._played = np.zeros([batch], np.int64)
+    self._games: List[List[tuple]] = [[] for _ in range(batch)]
+
+  @property
+  def done(self) -> bool:
+    return not self._wants().any()
+
+  def add(self, time_step: ts.TimeStep, reward: np.ndarray) -> None:
+    first = time_step.step_type == ts.StepType.FIRST
+    last = time_step.step_type == ts.StepType.LAST
+    self._score += reward
+    self._length += ~first
+    self._played += ~first
+    for row in np.flatnonzero(last & self._wants()):
+      self._games[row].append((self._score[row], self._length[row]))
+    self._score[last], self._length[last] = 0, 0
+
+  def result(self) -> Evaluation:
+    games = [game for row in self._games for game in row]
+    return Evaluation(
+      [float(score) for score, _ in games], [int(n) for _, n in games]
+    )
+
+  def _wants(self) -> np.ndarray:
+    """[B] whether an environment's game under way still counts.
+
+    By steps, a game counts that began before the steps were through, as in the
+    authors' code; it is played to its end.
+    """
+    if self._steps:
+      return self._played - self._length < self._steps
+    return np.array([len(row) < self._episodes for row in self._games])

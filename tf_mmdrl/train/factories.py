@@ -1,0 +1,188 @@
+"""The parts of a run, made from its configuration."""
+
+from typing import Any, Callable, Dict, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from tf_agents.environments import py_environment
+from tf_agents.specs import tensor_spec
+from tf_agents.trajectories import time_step as ts
+
+from tf_mmdrl import agents, environments, networks, replay
+from tf_mmdrl.agents import base
+from tf_mmdrl.core import errors
+from tf_mmdrl.environments import atari
+from tf_mmdrl.networks import torsos
+from tf_mmdrl.ops import kernel_names
+from tf_mmdrl.train.config import Config, NetworkConfig
+
+_SMALLEST_NATURE = 36  # pixels that the Nature convolutions need, each way
+
+
+class Seeds(NamedTuple):
+  """One seed for each thing that is random, all from the run's seed."""
+
+  environment: int
+  evaluation: int
+  exploration: int
+  network: int
+  replay: int
+
+
+def seeds(config: Config) -> Seeds:
+  """Independent seeds within 31 bits."""
+  sequence = np.random.SeedSequence(config.system.seed)
+  drawn = sequence.generate_state(len(Seeds._fields)) >> 1
+  return Seeds(*map(int, drawn))
+
+
+def environment(
+  config: Config, *, evaluation: bool = False, **options: Any
+) -> environments.Environment:
+  """The batch of environments to learn in, or to be evaluated in."""
+  group = config.environment
+  all_seeds = seeds(config)
+  num_envs = config.evaluation.num_envs if evaluation else group.num_envs
+  made = environments.make_environment(
+    group.name,
+    num_envs=num_envs,
+    seed=all_seeds.evaluation if evaluation else all_seeds.environment,
+    protocol=group.protocol,
+    evaluation=evaluation,
+    max_episode_steps=group.max_episode_steps or None,
+    **options,
+  )
+  if tf.nest.is_nested(made.observation_spec()):
+    made.close()
+    raise errors.UserError(
+      f"{group.name!r} has the nested observation {made.observation_spec()};"
+      " training needs one array: flatten it with a Gymnasium wrapper"
+    )
+  return made
+
+
+def network(
+  config: NetworkConfig, observation_spec: Any, action_spec: Any
+) -> networks.ParticleNetwork:
+  """The network observation -> particles [B, A, N]."""
+  shape = observation_spec.shape
+  torso = config.torso
+  if torso == "auto":
+    large = len(shape) == 3 and min(shape[:2]) >= _SMALLEST_NATURE
+    small = "minatar" if len(shape) == 3 else "mlp"
+    torso = "nature" if large else small
+  if torso != "mlp" and len(shape) != 3:
+    raise errors.UserError(
+      f"the torso {torso!r} needs images, got observations of shape"
+      f" {tuple(shape)}; set network.torso=mlp"
+    )
+  convolutions, dense = {
+    "nature": (torsos.NATURE_CONV, torsos.NATURE_FC),
+    "minatar": (torsos.MINATAR_CONV, torsos.MINATAR_FC),
+    "mlp": (None, (256, 256)),
+  }[torso]
+  return networks.ParticleNetwork(
+    observation_spec,
+    action_spec,
+    config.num_particles,
+    conv_layer_params=convolutions,
+    fc_layer_params=dense,
+    padding=config.padding,
+    dueling=config.dueling,
+  )
+
+
+def _mmdqn(config: Config, *args: Any, **options: Any) -> agents.MMDQNAgent:
+  kernel = kernel_names.parse(config.agent.kernel)
+  return agents.MMDQNAgent(*args, kernel=kernel, **options)
+
+
+AGENTS: Dict[str, Callable[..., base.ReturnDistributionAgent]] = {
+  "mmdqn": _mmdqn,
+}
+
+
+def agent(
+  config: Config, env: py_environment.PyEnvironment
+) -> base.ReturnDistributionAgent:
+  """The agent, with weights that depend on the seed only."""
+  if config.agent.name not in AGENTS:
+    raise errors.unknown_name("agent", config.agent.name, AGENTS)
+  tf.keras.utils.set_random_seed(seeds(config).network)
+  time_step_spec = tensor_spec.from_spec(env.time_step_spec())
+  action_spec = tensor_spec.from_spec(env.action_spec())
+  optimizer = tf.keras.optimizers.Adam(
+    config.optimizer.learning_rate, epsilon=config.optimizer.epsilon
+  )
+  per_update = config.schedule.steps_per_update
+  made = AGENTS[config.agent.name](
+    config,
+    time_step_spec,
+    action_spec,
+    network(config.network, time_step_spec.observation, action_spec),
+    optimizer,
+    gamma=config.agent.gamma,
+    n_step_update=config.agent.n_step,
+    double=config.agent.double,
+    target_update_period=max(1, config.schedule.target_period // per_update),
+    gradient_clipping=config.optimizer.gradient_clipping or None,
+    jit_compile={"auto": None, "on": True, "off": False}[config.system.xla],
+    debug_summaries=True,  # written only where a writer is set
+  )
+  made.initialize()
+  return made
+
+
+def replay_buffer(
+  config: Config,
+  env: py_environment.PyEnvironment,
+  learner: base.ReturnDistributionAgent,
+) -> replay.FrameReplayBuffer:
+  """An empty replay for the environments' steps."""
+
+  def prioritized(batch_size, max_length):
+    return replay.PrioritizedSampler(
+      batch_size, max_length, alpha=config.replay.alpha
+    )
+
+  is_atari = isinstance(env, atari.AtariEnvironment)
+  return replay.FrameReplayBuffer(
+    learner.collect_data_spec,
+    batch_size=env.batch_size,
+    max_length=-(-config.replay.capacity // env.batch_size),
+    stack=env.protocol.stack if is_atari else 1,
+    n_step=config.agent.n_step,
+    sampler=(
+      prioritized if config.replay.prioritized else replay.UniformSampler
+    ),
+    seed=seeds(config).replay,
+  )
+
+
+def greedy(
+  learner: base.ReturnDistributionAgent,
+) -> Callable[[np.ndarray], np.ndarray]:
+  """A compiled function: observations [B, ...] -> greedy actions [B]."""
+
+  @tf.function(autograph=False)
+  def act(observation):
+    step = ts.restart(observation, batch_size=observation.shape[0])
+    return learner.policy.action(step).action
+
+  return lambda observation: act(tf.convert_to_tensor(observation)).numpy()
+
+
+def epsilon(config: Config, step: int) -> float:
+  """Exploration: constant until learning starts, then a line, then constant."""
+  schedule = config.schedule
+  share = (step - schedule.learning_starts) / schedule.epsilon_steps
+  share = min(1.0, max(0.0, share))
+  first, last = schedule.epsilon_start, schedule.epsilon_end
+  return first + share * (last - first)
+
+
+def beta(config: Config, step: int) -> float:
+  """The exponent of importance weights: a line over the whole run."""
+  share = min(1.0, step / config.schedule.steps)
+  first, last = config.replay.beta_start, config.replay.beta_end
+  return first + share * (last - first)

@@ -1,0 +1,139 @@
+"""`metrics.csv`: what happened, at which step; nothing that depends on time.
+
+Without a clock in it the file of a run that was cut and resumed equals that of
+one that was not, byte for byte.
+"""
+
+import csv
+import io
+import pathlib
+from typing import Any, Dict, List, Optional, Sequence
+
+from tf_mmdrl.replay import segments
+from tf_mmdrl.train.evaluator import Evaluation
+
+COLUMNS = (
+  "step",
+  "updates",
+  "episodes",
+  "epsilon",
+  "train_score",
+  "loss",
+  "replay_steps",
+  "evaluation_score",
+  "evaluation_episodes",
+)
+
+
+class Metrics:
+  """Rows of a run, in memory and on disk.
+
+  Attributes:
+    last_step: of the newest row.
+    last_evaluation: the step of the newest evaluation.
+    best_score: of all evaluations.
+    best_step: where it was reached.
+  """
+
+  def __init__(self, path: pathlib.Path):
+    self._path = path
+    self._text = _line(COLUMNS)
+    self._loss_sum, self._losses = 0.0, 0
+    self.last_step = 0
+    self.last_evaluation = 0
+    self.best_score: Optional[float] = None
+    self.best_step: Optional[int] = None
+
+  @property
+  def text(self) -> str:
+    """The whole file."""
+    return self._text
+
+  def begin(self) -> None:
+    """Makes the file what `text` is, whatever a crash left there."""
+    segments.write(self._path, self._text.encode())
+
+  def add_loss(self, loss: float) -> None:
+    """Adds a round's loss to the next row's mean."""
+    self._loss_sum += loss
+    self._losses += 1
+
+  def add_row(
+    self,
+    *,
+    step: int,
+    updates: int,
+    episodes: int,
+    epsilon: float,
+    scores: Sequence[float],
+    replay_steps: int,
+    evaluation: Optional[Evaluation],
+  ) -> Dict[str, Any]:
+    """Writes a row; what is unknown stays empty, and None in the result."""
+    row = {
+      "step": step,
+      "updates": updates,
+      "episodes": episodes,
+      "epsilon": epsilon,
+      "train_score": sum(scores) / len(scores) if scores else None,
+      "loss": self._loss_sum / self._losses if self._losses else None,
+      "replay_steps": replay_steps,
+      "evaluation_score": evaluation.mean if evaluation else None,
+      "evaluation_episodes": len(evaluation.scores) if evaluation else None,
+    }
+    line = _line(["" if row[c] is None else row[c] for c in COLUMNS])
+    self._text += line
+    with self._path.open("a") as file:
+      file.write(line)
+    self._loss_sum, self._losses = 0.0, 0
+    self.last_step = step
+    if evaluation:
+      self.last_evaluation = step
+      if self.best_score is None or evaluation.mean > self.best_score:
+        self.best_score, self.best_step = evaluation.mean, step
+    return row
+
+  def state(self) -> Dict[str, Any]:
+    """Everything but the text, as JSON values."""
+    return {
+      "loss_sum": self._loss_sum,
+      "losses": self._losses,
+      "last_step": self.last_step,
+      "last_evaluation": self.last_evaluation,
+      "best_score": self.best_score,
+      "best_step": self.best_step,
+    }
+
+  def set_state(self, state: Dict[str, Any], text: str) -> None:
+    """Goes on from `state` and `text`."""
+    self._text = text
+    self._loss_sum, self._losses = state["loss_sum"], state["losses"]
+    self.last_step = state["last_step"]
+    self.last_evaluation = state["last_evaluation"]
+    self.best_score = state["best_score"]
+    self.best_step = state["best_step"]
+
+
+def read(path: pathlib.Path) -> List[Dict[str, Optional[float]]]:
+  """The rows of a file; empty cells are None."""
+  return parse(path.read_text())
+
+
+def parse(text: str) -> List[Dict[str, Optional[float]]]:
+  """The rows of a file's text."""
+  return [
+    {name: float(cell) if cell else None for name, cell in row.items()}
+    for row in csv.DictReader(io.StringIO(text))
+  ]
+
+
+def last(text: str, column: str) -> Optional[float]:
+  """The newest known value of a column."""
+  known = (row[column] for row in reversed(parse(text)))
+  return next((value for value in known if value is not None), None)
+
+
+def _line(cells: Sequence[Any]) -> str:
+  out = io.StringIO()
+  csv.writer(out, lineterminator="\n").writerow(cells)
+  return out.getvalue()

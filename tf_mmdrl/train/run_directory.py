@@ -1,0 +1,138 @@
+"""The directory of a run: its files, its description, and who may write."""
+
+import fcntl
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+from typing import Any, Dict, Optional
+
+from tf_mmdrl import version
+from tf_mmdrl.core import errors
+from tf_mmdrl.replay import segments
+from tf_mmdrl.train import config as configs
+
+_PACKAGES = ("tensorflow", "tf-agents", "tf-keras", "numpy", "ale-py")
+# A longer run is the same run, gone on with.
+_MAY_CHANGE = ("schedule.steps",)
+
+
+class RunDirectory:
+  """Where everything of a run lies.
+
+  Attributes:
+    path: the directory.
+    metrics: metrics.csv.
+    checkpoints: the directory of checkpoints.
+    tensorboard: of TensorBoard's logs.
+    export: of exported policies.
+  """
+
+  def __init__(self, path: pathlib.Path):
+    self.path = path
+    self.metrics = path / "metrics.csv"
+    self.checkpoints = path / "checkpoints"
+    self.tensorboard = path / "tensorboard"
+    self.export = path / "export"
+    self._config = path / "config.json"
+    self._lock: Optional[int] = None
+
+  def config(self) -> configs.Config:
+    """The run's configuration; an error if there is no run here."""
+    try:
+      content = json.loads(self._config.read_text())
+      return configs.from_json(content["config"])
+    except FileNotFoundError:
+      raise errors.UserError(
+        f"{str(self.path)!r} is not a run: it has no config.json; pass the"
+        " directory that mmdrl train printed"
+      ) from None
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+      if isinstance(error, errors.UserError):
+        raise
+      raise errors.UserError(
+        f"{str(self._config)!r} cannot be read: {error}"
+      ) from None
+
+  def open_for_training(self, config: configs.Config) -> None:
+    """Claims the directory, and writes or compares the configuration."""
+    try:
+      self.path.mkdir(parents=True, exist_ok=True)
+      self._claim()
+      if self._config.exists():
+        _require_same(self.config(), config)
+      elif any(path.name != "lock" for path in self.path.iterdir()):
+        raise errors.UserError(
+          f"{str(self.path)!r} holds other files and no run; pass an empty or"
+          " new --run-dir"
+        )
+      description = {"config": configs.to_json(config), **_surroundings()}
+      text = json.dumps(description, indent=2) + "\n"
+      segments.write(self._config, text.encode())
+    except OSError as error:
+      raise errors.UserError(
+        f"cannot write to {str(self.path)!r}: {error.strerror}; pass another"
+        " --run-dir"
+      ) from None
+
+  def close(self) -> None:
+    """Lets others write."""
+    if self._lock is not None:
+      os.close(self._lock)
+      self._lock = None
+
+  def _claim(self) -> None:
+    """Locks the directory; the system itself unlocks it after a crash."""
+    lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+      fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+      owner = os.read(lock, 20).decode().strip()
+      os.close(lock)
+      raise errors.UserError(
+        f"another run (process {owner}) writes to {str(self.path)!r}; wait for"
+        " it or pass another --run-dir"
+      ) from None
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+    self._lock = lock
+
+
+def _require_same(before: configs.Config, now: configs.Config) -> None:
+  changed = [
+    line
+    for line in configs.differences(before, now)
+    if line.split(":")[0] not in _MAY_CHANGE
+  ]
+  if changed:
+    raise errors.UserError(
+      f"this directory holds a run with another configuration: "
+      f"{'; '.join(changed)}; give it the same settings, or pass another"
+      " --run-dir"
+    )
+
+
+def _surroundings() -> Dict[str, Any]:
+  """Versions, commit and machine."""
+  versions = {"tf-mmdrl": version.__version__, "python": sys.version.split()[0]}
+  for package in _PACKAGES:
+    try:
+      versions[package] = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+      versions[package] = "not installed"
+  machine = {"system": platform.platform(), "cpus": os.cpu_count()}
+  return {"versions": versions, "git_commit": _commit(), "machine": machine}
+
+
+def _commit() -> Optional[str]:
+  """The commit of this library's sources, if they are a checkout."""
+  try:
+    here = pathlib.Path(__file__).parent
+    command = ["git", "-C", str(here), "rev-parse", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=5)
+  except (OSError, subprocess.TimeoutExpired):
+    return None
+  return done.stdout.strip() or None

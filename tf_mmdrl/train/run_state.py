@@ -1,0 +1,199 @@
+"""All that a run is at one moment: made, saved, restored, compared."""
+
+import hashlib
+import json
+import pathlib
+from typing import Any, Callable, Dict
+
+import numpy as np
+import tensorflow as tf
+
+from tf_mmdrl import replay
+from tf_mmdrl.core import errors
+from tf_mmdrl.replay import segments
+from tf_mmdrl.train import checkpoints, factories
+from tf_mmdrl.train.collector import Collector, Explorer
+from tf_mmdrl.train.config import Config
+from tf_mmdrl.train.exact_environment import EnvironmentState, ExactEnvironment
+from tf_mmdrl.train.learner import Learner, Priorities
+from tf_mmdrl.train.metrics import Metrics
+from tf_mmdrl.train.run_directory import RunDirectory
+
+_AGENT = "agent"
+_STATE = "state.json"
+_ARRAYS = "arrays"
+_METRICS = "metrics.csv"
+
+
+class RunState:
+  """The parts of a run that change as it goes on.
+
+  Attributes:
+    config: its settings.
+    agent: what learns.
+    act: its greedy policy, compiled.
+    buffer: replay.
+    collector: what plays.
+    learner: what updates.
+    metrics: what was measured.
+  """
+
+  def __init__(self, config: Config, directory: RunDirectory):
+    """Makes the parts as they are at step 0."""
+    self.config = config
+    environment = factories.environment(config)
+    self.agent = factories.agent(config, environment)
+    self.act = factories.greedy(self.agent)
+    self.buffer = factories.replay_buffer(config, environment, self.agent)
+    exploration = np.random.default_rng(factories.seeds(config).exploration)
+    num_actions = int(environment.action_spec().maximum) + 1
+    num_envs = config.environment.num_envs
+    self.collector = Collector(
+      ExactEnvironment(
+        environment, -(-config.environment.rebuild_period // num_envs)
+      ),
+      Explorer(self.act, num_actions, exploration),
+      self.buffer,
+      lambda step: factories.epsilon(config, step),
+    )
+    self.learner = Learner(
+      self.agent,
+      self.buffer,
+      num_updates=config.round_updates,
+      batch_size=config.schedule.batch_size,
+    )
+    self.metrics = Metrics(directory.metrics)
+    self._checkpoints = checkpoints.Checkpoints(directory.checkpoints)
+    self._saver = replay.ReplaySaver(
+      self.buffer, directory.checkpoints / "replay"
+    )
+    self._trackable = tf.train.Checkpoint(agent=self.agent)
+
+  @property
+  def step(self) -> int:
+    """Steps taken, over all environments."""
+    return self.collector.step
+
+  @property
+  def updates(self) -> int:
+    """Updates done."""
+    return int(self.agent.train_step_counter.numpy())
+
+  def save(self) -> None:
+    """Makes a checkpoint, and removes those that are too old."""
+    self.learner.rewind()
+    try:
+      manifest = self._saver.save()
+    except OSError as error:
+      raise errors.UserError(
+        f"cannot write the replay of step {self.step}: {error.strerror}; the"
+        " last checkpoint is whole. Make room and run the same command again"
+      ) from error
+    self._checkpoints.save(
+      self.step, lambda directory: self._write(directory, manifest)
+    )
+    kept = self._checkpoints.prune(self.config.system.checkpoints_kept)
+    names = [_read_state(self._checkpoints.path(s))["replay"] for s in kept]
+    self._saver.prune(names)
+
+  def restore(self, warn: Callable[[str], None], *, clean: bool) -> bool:
+    """Goes back to the newest whole checkpoint, if there is any.
+
+    Args:
+      warn: told of damaged checkpoints.
+      clean: whether to remove leftovers of a crash; only for the run's owner.
+
+    Returns:
+      Whether there was one.
+    """
+    found = checkpoints.restore_newest(self._checkpoints, self._read, warn)
+    if clean:
+      self._checkpoints.clean()
+    return found
+
+  def fingerprints(self) -> Dict[str, str]:
+    """A SHA-256 of each part that decides how the run goes on.
+
+    Two runs with equal fingerprints are the same, whatever cut them.
+    """
+    self.learner.rewind()
+    variables = map(np.asarray, self.agent.state_variables())
+    environment = self.collector.environment.state()
+    tables = self._tables(environment)
+    return {
+      "weights and optimizer": _digest(*variables),
+      "replay": replay.fingerprint(self.buffer),
+      "environments": _digest(environment.plain),
+      "counters and generators": _digest(
+        self._plain(), *(tables[name] for name in sorted(tables))
+      ),
+      "metrics": _digest(self.metrics.text),
+    }
+
+  def fingerprint(self) -> str:
+    """One SHA-256 over all of `fingerprints`."""
+    return _digest(self.fingerprints())
+
+  def close(self) -> None:
+    """Ends the thread and closes the environments."""
+    self.learner.close()
+    self.collector.environment.close()
+
+  def _plain(self) -> Dict[str, Any]:
+    return {
+      "collector": self.collector.state(),
+      "metrics": self.metrics.state(),
+    }
+
+  def _tables(self, environment: EnvironmentState) -> Dict[str, np.ndarray]:
+    tables = {"actions": environment.actions}
+    if self.learner.pending is not None:
+      tables["priority_ids"] = self.learner.pending.ids
+      tables["priority_errors"] = self.learner.pending.errors
+    return tables
+
+  def _write(self, directory: pathlib.Path, manifest: str) -> None:
+    self._trackable.write(str(directory / _AGENT))
+    environment = self.collector.environment.state()
+    content = {
+      **self._plain(),
+      "environment": environment.plain,
+      "replay": manifest,
+    }
+    segments.write_json(directory / _STATE, content)
+    tables = self._tables(environment)
+    segments.write(directory / _ARRAYS, segments.encode(tables))
+    segments.write(directory / _METRICS, self.metrics.text.encode())
+
+  def _read(self, directory: pathlib.Path) -> None:
+    content = _read_state(directory)
+    tables = segments.decode((directory / _ARRAYS).read_bytes())
+    self._saver.restore(content["replay"])
+    status = self._trackable.read(str(directory / _AGENT))
+    status.assert_consumed()
+    self.collector.set_state(content["collector"])
+    text = (directory / _METRICS).read_text()
+    self.metrics.set_state(content["metrics"], text)
+    self.collector.environment.set_state(
+      EnvironmentState(content["environment"], tables["actions"])
+    )
+    self.learner.pending = None
+    if "priority_ids" in tables:
+      self.learner.pending = Priorities(
+        tables["priority_ids"], tables["priority_errors"]
+      )
+
+
+def _digest(*parts: Any) -> str:
+  """The SHA-256 of arrays and JSON values."""
+  sha = hashlib.sha256()
+  for part in parts:
+    if isinstance(part, np.ndarray):
+      sha.update(np.ascontiguousarray(part).tobytes())
+    else:
+      sha.update(json.dumps(part, sort_keys=True).encode())
+  return sha.hexdigest()
+
+
+def _read_state(directory: pathlib.Path) -> Dict[str, Any]:
+  return segments.read_json(directory / _STATE)

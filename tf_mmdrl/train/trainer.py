@@ -1,0 +1,197 @@
+"""The loop: collect, learn, judge, save."""
+
+import shutil
+import sys
+from typing import NamedTuple, Optional
+
+import tensorflow as tf
+
+from tf_mmdrl import serving
+from tf_mmdrl.train import factories, metrics, pictures
+from tf_mmdrl.train.config import Config
+from tf_mmdrl.train.evaluator import Evaluation, Evaluator
+from tf_mmdrl.train.run_directory import RunDirectory
+from tf_mmdrl.train.run_state import RunState
+from tf_mmdrl.train.stopping import Stop
+from tf_mmdrl.train.watching import Watcher
+
+
+class Outcome(NamedTuple):
+  """How a call of `train` ended.
+
+  Attributes:
+    finished: False if it was told to stop; the same call goes on.
+    step: where.
+    evaluation_score: the last one, if there was any.
+    best_score: of all evaluations.
+    best_step: where that was reached.
+  """
+
+  finished: bool
+  step: int
+  evaluation_score: Optional[float]
+  best_score: Optional[float]
+  best_step: Optional[int]
+
+
+def train(config: Config, directory: RunDirectory) -> Outcome:
+  """Trains until the last step or a signal; goes on where a run stopped.
+
+  Args:
+    config: the settings.
+    directory: of the run; claimed while this goes on.
+
+  Returns:
+    How it ended.
+  """
+  directory.open_for_training(config)
+  state: Optional[RunState] = None
+  try:
+    state = RunState(config, directory)
+    state.restore(_warn, clean=True)
+    state.metrics.begin()
+    with Stop() as stop:
+      finished = Trainer(state, directory, stop).run()
+    score = metrics.last(state.metrics.text, "evaluation_score")
+    best = state.metrics.best_score, state.metrics.best_step
+    return Outcome(finished, state.step, score, *best)
+  finally:
+    if state is not None:
+      state.close()
+    directory.close()
+
+
+def _warn(text: str) -> None:
+  print(f"mmdrl: warning: {text}", file=sys.stderr)
+
+
+class Trainer:
+  """Takes a run from where it is to its end.
+
+  What it does at a step depends on the step and on the run's state only, never
+  on when the process began or a checkpoint was made.
+  """
+
+  def __init__(self, state: RunState, directory: RunDirectory, stop: Stop):
+    """Looks at nothing yet."""
+    self._state = state
+    self._config = state.config
+    self._directory = directory
+    self._stop = stop
+    self._watcher = Watcher(directory, state.config, state.step)
+    self._evaluator = Evaluator(
+      factories.environment(state.config, evaluation=True),
+      state.act,
+      state.config.evaluation,
+      factories.seeds(state.config).evaluation,
+    )
+    self._saved = state.step
+    self._summarize = False
+
+  def run(self) -> bool:
+    """Whether the last step was reached."""
+    try:
+      while True:
+        if self._is_report_due():
+          self._report()
+        if self._is_over() and not self._is_report_due():
+          break
+        if self._stop.asked:
+          self._save()
+          return False
+        if self._is_due(self._config.system.checkpoint_period, self._saved):
+          self._save()
+        self._round()
+      self._save()
+      self._export()
+      self._draw()
+      return True
+    finally:
+      self._watcher.close()
+      self._evaluator.close()
+
+  def _round(self) -> None:
+    state, schedule = self._state, self._config.schedule
+    batches = None
+    if state.step >= schedule.learning_starts:
+      batches = state.learner.take(factories.beta(self._config, state.step))
+    state.collector.collect(schedule.collect_steps)
+    if state.step >= schedule.learning_starts:
+      state.learner.prepare(factories.beta(self._config, state.step))
+    loss = None
+    if batches is not None:
+      writer = self._watcher.writer if self._summarize else None
+      self._summarize = False
+      loss = state.learner.update(batches, writer)
+      state.metrics.add_loss(loss)
+    self._watcher.show(state.step, loss)
+
+  def _is_over(self) -> bool:
+    return self._state.step >= self._config.schedule.steps
+
+  def _is_due(self, period: int, last: int) -> bool:
+    """Whether a multiple of the period has been passed since `last`."""
+    return self._state.step // period > last // period
+
+  def _is_evaluation_due(self) -> bool:
+    last = self._state.metrics.last_evaluation
+    at_the_end = self._is_over() and last < self._state.step
+    return at_the_end or self._is_due(self._config.evaluation.period, last)
+
+  def _is_report_due(self) -> bool:
+    last = self._state.metrics.last_step
+    log_period = self._config.system.log_period
+    return self._is_evaluation_due() or self._is_due(log_period, last)
+
+  def _report(self) -> None:
+    """Evaluates if it is time to, and adds a row; nothing if told to stop."""
+    state = self._state
+    evaluation: Optional[Evaluation] = None
+    if self._is_evaluation_due():
+      evaluation = self._evaluator.evaluate(
+        state.step, lambda: self._stop.asked
+      )
+      if self._stop.asked:
+        return  # still due when the run goes on
+    collector = state.collector
+    row = state.metrics.add_row(
+      step=state.step,
+      updates=state.updates,
+      episodes=collector.episodes,
+      epsilon=factories.epsilon(self._config, state.step),
+      scores=collector.scores,
+      replay_steps=state.buffer.replay.num_steps,
+      evaluation=evaluation,
+    )
+    collector.scores.clear()
+    self._watcher.report(row)
+    self._summarize = True
+    if state.metrics.best_step == state.step:
+      self._export()
+
+  def _save(self) -> None:
+    self._state.save()
+    self._saved = self._state.step
+
+  def _export(self) -> None:
+    """Publishes the policy; the best and the newest version stay."""
+    state, directory = self._state, self._directory.export
+    serving.publish(state.agent.particle_network, directory, state.step)
+    for number in serving.versions(directory):
+      if number not in (state.step, state.metrics.best_step):
+        shutil.rmtree(directory / str(number))
+
+  def _draw(self) -> None:
+    if pictures.available():
+      rows = metrics.read(self._directory.metrics)
+      title = f"{self._config.agent.name}, {self._config.environment.name}"
+      path = self._directory.path / "learning_curve.png"
+      pictures.learning_curve(rows, title, path)
+
+
+def configure_process(config: Config) -> None:
+  """Sets what TensorFlow has one of for the whole process."""
+  if config.system.deterministic:
+    tf.config.experimental.enable_op_determinism()
+  if config.system.mixed_precision:
+    tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")

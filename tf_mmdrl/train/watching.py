@@ -1,0 +1,78 @@
+"""What a person sees of a run: the progress line and TensorBoard."""
+
+import time
+from typing import Any, Dict, Optional
+
+import tensorflow as tf
+from tensorboard.plugins.hparams import api as hparams
+
+from tf_mmdrl.core import progress
+from tf_mmdrl.train import config as configs
+from tf_mmdrl.train.run_directory import RunDirectory
+
+# Column of metrics.csv -> name in TensorBoard.
+_SCALARS = {
+  "train_score": "Score/train",
+  "evaluation_score": "Score/evaluation",
+  "loss": "Learning/loss",
+  "updates": "Learning/updates",
+  "epsilon": "Collection/epsilon",
+  "episodes": "Collection/episodes",
+  "replay_steps": "Collection/replay_steps",
+}
+
+
+class Watcher:
+  """Tells of a run as it goes; nothing here changes how it goes.
+
+  Attributes:
+    writer: of TensorBoard's summaries.
+  """
+
+  def __init__(
+    self, directory: RunDirectory, config: configs.Config, step: int
+  ):
+    """Begins at `step`."""
+    self.writer = tf.summary.create_file_writer(str(directory.tensorboard))
+    with self.writer.as_default():
+      hparams.hparams({name: v for name, v, _ in configs.fields(config)})
+    self._first = step
+    self._progress = progress.Progress(config.schedule.steps - step, "train")
+    self._since, self._since_step = time.monotonic(), step
+    self._rate: Optional[float] = None
+    self._score: Optional[float] = None
+    self._evaluation: Optional[float] = None
+
+  def show(self, step: int, loss: Optional[float]) -> None:
+    """Updates the line."""
+    parts = [f"step {step:,}"]
+    if self._score is not None:
+      parts.append(f"score {self._score:.2f}")
+    if self._evaluation is not None:
+      parts.append(f"evaluation {self._evaluation:.2f}")
+    if loss is not None:
+      parts.append(f"loss {loss:.3g}")
+    if self._rate is not None:
+      parts.append(f"{self._rate:,.0f} steps/s")
+    self._progress.update(step - self._first, ", ".join(parts))
+
+  def report(self, row: Dict[str, Any]) -> None:
+    """Writes a row of the metrics to TensorBoard."""
+    now, step = time.monotonic(), row["step"]
+    self._rate = (step - self._since_step) / max(1e-9, now - self._since)
+    self._since, self._since_step = now, step
+    if row["train_score"] is not None:
+      self._score = row["train_score"]
+    if row["evaluation_score"] is not None:
+      self._evaluation = row["evaluation_score"]
+    with self.writer.as_default(step=step):
+      for column, name in _SCALARS.items():
+        if row[column] is not None:
+          tf.summary.scalar(name, row[column])
+      tf.summary.scalar("Collection/steps_per_second", self._rate)
+    self.writer.flush()
+
+  def close(self) -> None:
+    """Ends the line and the log."""
+    self._progress.close()
+    self.writer.close()
