@@ -18,6 +18,9 @@ COMMANDS: dict[str, str] = {
   "train": "Train an agent; again, to go on where it stopped.",
   "chain": "The paper's chain experiment: moments learnt against exact ones.",
   "theory": "The paper's theorems as measured figures.",
+  "inspect": "What a run is and where it stands; its fingerprint.",
+  "evaluate": "Play games with a policy that a run exported.",
+  "export": "Export the newest policy of a run as a SavedModel.",
   "presets": "The named configurations of training.",
 }
 

@@ -3,11 +3,13 @@
 import os
 import pathlib
 import shutil
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+import numpy as np
 import tensorflow as tf
 from tf_agents.networks import network
 
+from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 
 _TEMPORARY = ".tmp-"
@@ -41,6 +43,46 @@ def publish(
     shutil.rmtree(final)
   os.rename(temporary, final)
   return final
+
+
+class Policy(NamedTuple):
+  """A loaded version.
+
+  Attributes:
+    number: of the version.
+    act: observations [B, ...] -> greedy actions [B].
+    particles: observations [B, ...] -> [B, A, N].
+  """
+
+  number: int
+  act: Callable[[np.ndarray], np.ndarray]
+  particles: Callable[[np.ndarray], np.ndarray]
+
+
+def load(directory: pathlib.Path, number: Optional[int] = None) -> Policy:
+  """Loads a version, the newest if no number is given."""
+  there = versions(directory)
+  if not there:
+    raise errors.UserError(
+      f"there is no exported policy in {str(directory)!r} yet; run mmdrl export"
+    )
+  number = there[-1] if number is None else number
+  if number not in there:
+    names = ", ".join(map(str, there))
+    raise errors.UserError(f"there is no version {number}; there are {names}")
+  signatures = tf.saved_model.load(str(directory / str(number))).signatures
+
+  def call(signature, output):
+    function = signatures[signature]
+    return lambda observation: function(
+      observation=tf.convert_to_tensor(observation)
+    )[output].numpy()
+
+  return Policy(
+    number,
+    act=call("serving_default", "action"),
+    particles=call("particles", "particles"),
+  )
 
 
 def versions(directory: pathlib.Path) -> List[int]:

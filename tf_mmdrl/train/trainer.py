@@ -1,13 +1,12 @@
 """The loop: collect, learn, judge, save."""
 
 import shutil
-import sys
 from typing import NamedTuple, Optional
 
 import tensorflow as tf
 
 from tf_mmdrl import serving
-from tf_mmdrl.train import factories, metrics, pictures
+from tf_mmdrl.train import factories, metrics, pictures, runs
 from tf_mmdrl.train.config import Config
 from tf_mmdrl.train.evaluator import Evaluation, Evaluator
 from tf_mmdrl.train.run_directory import RunDirectory
@@ -48,7 +47,7 @@ def train(config: Config, directory: RunDirectory) -> Outcome:
   state: Optional[RunState] = None
   try:
     state = RunState(config, directory)
-    state.restore(_warn, clean=True)
+    state.restore(runs.warn, clean=True)
     state.metrics.begin()
     with Stop() as stop:
       finished = Trainer(state, directory, stop).run()
@@ -59,10 +58,6 @@ def train(config: Config, directory: RunDirectory) -> Outcome:
     if state is not None:
       state.close()
     directory.close()
-
-
-def _warn(text: str) -> None:
-  print(f"mmdrl: warning: {text}", file=sys.stderr)
 
 
 class Trainer:

@@ -1,0 +1,107 @@
+"""The commands around a run, on one small run."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+import train_fixtures
+
+from tf_mmdrl.cli import main
+from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import metrics, run_directory, trainer
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+  path = tmp_path_factory.mktemp("run")
+  config = train_fixtures.small("schedule.steps=320")
+  trainer.train(config, run_directory.RunDirectory(path))
+  return path
+
+
+def test_inspect_shows_all_of_a_run(run, capsys):
+  assert main.main(["inspect", str(run)]) == 0
+  out = capsys.readouterr().out
+  assert "environment.name=MinAtar/Breakout" in out
+  assert "checkpoint 320: whole" in out and "step: 320 of 320" in out
+  (whole,) = re.findall(r"^fingerprint: ([0-9a-f]{64})$", out, re.MULTILINE)
+  assert main.main(["inspect", str(run), "--fingerprint"]) == 0
+  assert capsys.readouterr().out == f"{whole}\n"
+
+
+def test_evaluate_finds_what_training_found(run, capsys):
+  assert main.main(["evaluate", str(run)]) == 0
+  out = capsys.readouterr().out
+  text = (run / "metrics.csv").read_text()
+  score = metrics.last(text, "evaluation_score")
+  assert f"mean {score:.2f} " in out
+  assert "policy of step 320, 4 games" in out
+
+
+def test_evaluate_takes_other_numbers(run, capsys):
+  assert main.main(["evaluate", str(run), "--episodes", "6"]) == 0
+  assert "6 games" in capsys.readouterr().out
+
+
+def test_an_exported_policy_needs_only_tensorflow(run, tmp_path, capsys):
+  assert main.main(["export", str(run), "-o", str(tmp_path)]) == 0
+  assert capsys.readouterr().out == f"{tmp_path / '320'}\n"
+  code = (
+    "import sys, tensorflow as tf;"
+    "policy = tf.saved_model.load(sys.argv[1]);"
+    "act = policy.signatures['serving_default'];"
+    "answer = act(observation=tf.zeros([2, 10, 10, 4], tf.uint8));"
+    "print(sorted(answer), answer['q_values'].shape);"
+    "assert 'tf_agents' not in sys.modules and 'tf_mmdrl' not in sys.modules"
+  )
+  done = subprocess.run(
+    [sys.executable, "-c", code, str(tmp_path / "320")],
+    capture_output=True,
+    text=True,
+    cwd=tmp_path,
+  )
+  assert done.stdout == "['action', 'q_values'] (2, 6)\n", done.stderr
+
+
+@pytest.mark.parametrize(
+  "flags, message",
+  [
+    (["--env", "Braekout"], "did you mean 'Breakout'"),
+    (["--env", "MinAtar/Brekout"], "did you mean 'Breakout'"),
+    (["--preset", "papr"], "did you mean 'paper'"),
+    (["--agent", "mmdqm"], "did you mean 'mmdqn'"),
+    (["--set", "schedule.step=1"], "did you mean 'schedule.steps'"),
+    (["--set", "agent.kernel=gausian:1"], "did you mean 'gaussian'"),
+    (["--steps", "many"], "steps must be a whole number, got 'many'"),
+    (["--steps", "-1"], "steps must be at least 1, got -1"),
+    (["--num-envs", "0"], "num_envs must be at least 1, got 0"),
+    (["--seed", "x"], "seed must be a whole number, got 'x'"),
+  ],
+)
+def test_bad_flags_are_one_line(tmp_path, capsys, monkeypatch, flags, message):
+  # Op determinism is for the whole process, and so not for the tests.
+  monkeypatch.setattr(trainer, "configure_process", lambda config: None)
+  monkeypatch.chdir(tmp_path)
+  assert main.main(["train", *flags]) == main.EXIT_BAD_INPUT
+  error = capsys.readouterr().err
+  assert message in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["inspect", "evaluate", "export"])
+def test_what_is_no_run_is_told(tmp_path, capsys, command):
+  assert main.main([command, str(tmp_path)]) == main.EXIT_BAD_INPUT
+  assert "is not a run" in capsys.readouterr().err
+
+
+def test_a_version_that_is_not_there_is_told(run, capsys):
+  assert main.main(["evaluate", str(run), "--version", "7"]) == 2
+  assert "no version 7; there are" in capsys.readouterr().err
+
+
+def test_the_default_directory_is_the_commands_own():
+  from tf_mmdrl.cli import train
+
+  config = configs.change(configs.Config(), ["system.seed=3"])
+  name = train._default_directory(config, "quickstart")
+  assert name == "runs/MinAtar-Breakout-mmdqn-quickstart-seed3"

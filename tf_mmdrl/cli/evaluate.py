@@ -1,0 +1,55 @@
+"""`mmdrl evaluate`: plays games with an exported policy."""
+
+import argparse
+import pathlib
+
+import numpy as np
+
+from tf_mmdrl.train import config as configs
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl evaluate`."""
+  parser.add_argument("directory", metavar="RUN", help="the run's directory")
+  parser.add_argument("--episodes", help="games; as in the run if left out")
+  parser.add_argument("--epsilon", help="random actions; as in the run")
+  parser.add_argument("--seed", help="of the games; as in the run")
+  parser.add_argument(
+    "--version", type=int, help="the exported step; the newest if left out"
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  """Plays, and prints the scores."""
+  from tf_mmdrl import serving
+  from tf_mmdrl.train import evaluator, factories, run_directory
+
+  directory = run_directory.RunDirectory(pathlib.Path(args.directory))
+  config = configs.change(directory.config(), _settings(args))
+  policy = serving.load(directory.export, args.version)
+  player = evaluator.Evaluator(
+    factories.environment(config, evaluation=True),
+    policy.act,
+    config.evaluation,
+    factories.seeds(config).evaluation,
+  )
+  played = player.evaluate(policy.number)
+  player.close()
+  spread = np.std(played.scores) / np.sqrt(len(played.scores))
+  print(f"policy of step {policy.number}, {len(played.scores)} games")
+  print(f"score: mean {played.mean:.2f} +- {spread:.2f} (standard error)")
+  print(f"       median {np.median(played.scores):.2f}")
+  print(f"       from {min(played.scores):.2f} to {max(played.scores):.2f}")
+  print(f"steps: mean {np.mean(played.lengths):.0f}")
+  return 0
+
+
+def _settings(args: argparse.Namespace) -> list:
+  given = {
+    "evaluation.episodes": args.episodes,
+    "evaluation.epsilon": args.epsilon,
+    "system.seed": args.seed,
+  }
+  if args.episodes is not None:
+    given["evaluation.steps"] = 0
+  return [f"{k}={value}" for k, value in given.items() if value is not None]
