@@ -1,0 +1,77 @@
+"""The end-to-end rate of training beside what its bare updates would allow.
+
+  python benchmarks/training.py [--rounds 40] [--env Pong] [--set ...]
+
+Atari, 8 environments, one update of batch 32 for 4 steps, Nature network, 200
+particles. Rounds of training and of updates alone (on one batch that stays)
+take turns in one process, so that the ratio means something on a busy machine.
+"""
+
+import argparse
+import pathlib
+import tempfile
+import time
+
+import timing  # noqa: F401  (sets the environment before TensorFlow)
+
+from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import factories, presets, run_directory, run_state
+
+
+def median(times):
+  """The median of a list."""
+  return sorted(times)[len(times) // 2]
+
+
+def main():
+  """Prints the rates and their ratio."""
+  parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+  parser.add_argument("--rounds", type=int, default=40)
+  parser.add_argument("--env", default="Pong")
+  parser.add_argument("--set", action="append", default=[])
+  args = parser.parse_args()
+  settings = [f"environment.name={args.env}", *args.set]
+  config = configs.change(presets.get("atari"), settings)
+  with tempfile.TemporaryDirectory() as folder:
+    directory = run_directory.RunDirectory(pathlib.Path(folder))
+    state = run_state.RunState(config, directory)
+    measure(config, state, args.rounds)
+    state.close()
+
+
+def measure(config, state, rounds):
+  """Interleaves whole rounds with bare updates."""
+  beta = factories.beta(config, 0)
+  state.collector.collect(200)
+  fixed = state.learner.take(beta)
+  state.learner.update(fixed)  # compiles
+  state.learner.prepare(beta)
+  whole, bare, sampling = [], [], []
+  for _ in range(rounds):
+    start = time.perf_counter()
+    batches = state.learner.take(beta)
+    state.collector.collect(config.schedule.collect_steps)
+    state.learner.prepare(beta)
+    state.learner.update(batches)
+    whole.append(time.perf_counter() - start)
+    state.learner.rewind()
+    start = time.perf_counter()
+    state.learner.update(fixed)
+    bare.append(time.perf_counter() - start)
+    start = time.perf_counter()
+    state.learner.take(beta)
+    sampling.append(time.perf_counter() - start)
+    state.learner.prepare(beta)
+  updates = config.round_updates
+  steps = config.round_steps
+  print(f"{config.environment.num_envs} x {config.environment.name}")
+  print(f"bare update            {median(bare) / updates * 1e3:8.1f} ms")
+  print(f"updates alone allow    {steps / median(bare):8.0f} steps/s")
+  print(f"training               {steps / median(whole):8.0f} steps/s")
+  print(f"ratio                  {median(bare) / median(whole):8.2f}")
+  share = median(sampling) / median(bare)
+  print(f"sampling / update      {share:8.1%}")
+
+
+if __name__ == "__main__":
+  main()
