@@ -73,6 +73,7 @@ def test_any_damaged_file_falls_back_to_the_checkpoint_before(copied):
   assert step == 160
   assert len(warnings) == 1
   assert "checkpoint of step 320 is passed over" in warnings[0]
+  assert (path / "checkpoints" / f"damaged-{320:012d}").is_dir()
 
 
 def test_damaged_replay_falls_back_too(copied):
@@ -135,6 +136,13 @@ def test_other_peoples_directories_are_left_alone(tmp_path):
     directory_of(tmp_path).open_for_training(config)
   with pytest.raises(errors.UserError, match="is not a run"):
     directory_of(tmp_path).config()
+
+
+def test_a_misspelt_environment_leaves_no_directory(tmp_path):
+  config = train_fixtures.small("environment.name=Braekout")
+  with pytest.raises(errors.UserError, match="unknown environment"):
+    trainer.train(config, directory_of(tmp_path / "run"))
+  assert not (tmp_path / "run").exists()
 
 
 def test_a_path_that_cannot_be_written_is_told(tmp_path):

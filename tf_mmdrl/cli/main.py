@@ -16,12 +16,13 @@ from tf_mmdrl.core import errors
 # Subcommand -> the line `mmdrl --help` shows for it.
 COMMANDS: dict[str, str] = {
   "train": "Train an agent; again, to go on where it stopped.",
-  "chain": "The paper's chain experiment: moments learnt against exact ones.",
-  "theory": "The paper's theorems as measured figures.",
   "inspect": "What a run is and where it stands; its fingerprint.",
   "evaluate": "Play games with a policy that a run exported.",
   "export": "Export the newest policy of a run as a SavedModel.",
+  "watch": "Film a game beside the return distribution of each action.",
   "presets": "The named configurations of training.",
+  "chain": "The paper's chain experiment: moments learnt against exact ones.",
+  "theory": "The paper's theorems as measured figures.",
 }
 
 EXIT_OK = 0

@@ -79,11 +79,21 @@ class Checkpoints:
       shutil.rmtree(self.path(step))
     return steps[:keep]
 
-  def clean(self) -> None:
-    """Removes what a crash left half made."""
-    if self.directory.is_dir():
-      for path in self.directory.glob(f"{_TEMPORARY}*"):
-        shutil.rmtree(path, ignore_errors=True)
+  def clean(self, newest: int) -> None:
+    """Removes what a crash left half made, and puts damaged ones aside.
+
+    Args:
+      newest: the newest one that is whole; those after it are not.
+    """
+    if not self.directory.is_dir():
+      return
+    for path in self.directory.glob(f"{_TEMPORARY}*"):
+      shutil.rmtree(path, ignore_errors=True)
+    for step in self.steps():
+      if step > newest:
+        aside = self.directory / f"damaged-{step:012d}"
+        shutil.rmtree(aside, ignore_errors=True)
+        os.rename(self.path(step), aside)
 
 
 def restore_newest(

@@ -26,7 +26,7 @@ class EnvironmentConfig(settings.Group):
     0, "where an episode is cut off; 0: where the environment does", low=0
   )
   rebuild_period: int = settings.setting(
-    200_000,
+    100_000,
     "steps between fresh starts of environments that cannot save their state",
     low=1,
   )

@@ -34,16 +34,17 @@ _MINATAR = Config().replace(
     name="MinAtar/Breakout", num_envs=16, max_episode_steps=5_000
   ),
   agent=dict(n_step=3),
-  network=dict(num_particles=50),
+  network=dict(num_particles=32),
   replay=dict(capacity=200_000),
-  optimizer=dict(learning_rate=5e-4, epsilon=1e-5),
+  optimizer=dict(learning_rate=3e-4, epsilon=1e-5),
   schedule=dict(
     steps=3_000_000,
     learning_starts=5_000,
     steps_per_update=4,
     collect_steps=2,
     batch_size=32,
-    target_period=4_000,
+    target_period=2_000,
+    epsilon_end=0.02,
     epsilon_steps=100_000,
   ),
   evaluation=dict(period=100_000, num_envs=16, episodes=64),
@@ -71,7 +72,7 @@ PRESETS: Dict[str, Preset] = {
   "quickstart": Preset(
     "MinAtar Breakout, learnt in a few minutes on two cores",
     _MINATAR.replace(
-      schedule=dict(steps=200_000, epsilon_steps=40_000),
+      schedule=dict(steps=200_000, epsilon_steps=50_000),
       evaluation=dict(period=25_000, episodes=32),
       system=dict(checkpoint_period=50_000),
     ),
@@ -80,11 +81,14 @@ PRESETS: Dict[str, Preset] = {
   "atari": Preset("any Atari game on one desktop machine, 10M steps", _ATARI),
   # Appendix B for the agent. The rest is the authors' code: learning starts at
   # 50k steps, the target is copied every 10k, epsilon falls over 1M steps,
-  # each iteration is 250k steps of training and 125k of evaluation.
+  # each iteration is 250k steps of training, which begin with a new game, and
+  # 125k of evaluation.
   "paper": Preset(
     "the paper's Atari experiments to the letter, 200 x 250k steps",
     Config().replace(
-      environment=dict(name="Breakout", num_envs=1, protocol="paper"),
+      environment=dict(
+        name="Breakout", num_envs=1, protocol="paper", rebuild_period=250_000
+      ),
       agent=dict(gamma=0.99, n_step=1, kernel="gaussian_mixture:1..10"),
       network=dict(torso="nature", padding="same", num_particles=200),
       replay=dict(capacity=1_000_000),
@@ -107,7 +111,7 @@ PRESETS: Dict[str, Preset] = {
   "atari-100k": Preset(
     "any Atari game from 100k steps, an update for each",
     _ATARI.replace(
-      environment=dict(num_envs=1, rebuild_period=50_000),
+      environment=dict(num_envs=1),
       agent=dict(n_step=10),
       network=dict(dueling=True),
       replay=dict(capacity=100_000, prioritized=True),

@@ -1,5 +1,6 @@
 """All that a run is at one moment: made, saved, restored, compared."""
 
+import contextlib
 import hashlib
 import json
 import pathlib
@@ -10,7 +11,7 @@ import tensorflow as tf
 
 from tf_mmdrl import replay
 from tf_mmdrl.core import errors
-from tf_mmdrl.replay import segments
+from tf_mmdrl.replay import DamagedFileError, segments
 from tf_mmdrl.train import checkpoints, factories
 from tf_mmdrl.train.collector import Collector, Explorer
 from tf_mmdrl.train.config import Config
@@ -93,8 +94,10 @@ class RunState:
       self.step, lambda directory: self._write(directory, manifest)
     )
     kept = self._checkpoints.prune(self.config.system.checkpoints_kept)
-    names = [_read_state(self._checkpoints.path(s))["replay"] for s in kept]
-    self._saver.prune(names)
+    paths = map(self._checkpoints.path, kept)
+    # If an older checkpoint is damaged, nothing goes until that one has.
+    with contextlib.suppress(DamagedFileError):
+      self._saver.prune([_read_state(path)["replay"] for path in paths])
 
   def restore(self, warn: Callable[[str], None], *, clean: bool) -> bool:
     """Goes back to the newest whole checkpoint, if there is any.
@@ -108,7 +111,7 @@ class RunState:
     """
     found = checkpoints.restore_newest(self._checkpoints, self._read, warn)
     if clean:
-      self._checkpoints.clean()
+      self._checkpoints.clean(self.step)
     return found
 
   def fingerprints(self) -> Dict[str, str]:

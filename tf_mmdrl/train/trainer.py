@@ -6,6 +6,7 @@ from typing import NamedTuple, Optional
 import tensorflow as tf
 
 from tf_mmdrl import serving
+from tf_mmdrl.core import errors
 from tf_mmdrl.train import factories, metrics, pictures, runs
 from tf_mmdrl.train.config import Config
 from tf_mmdrl.train.evaluator import Evaluation, Evaluator
@@ -43,10 +44,10 @@ def train(config: Config, directory: RunDirectory) -> Outcome:
   Returns:
     How it ended.
   """
-  directory.open_for_training(config)
-  state: Optional[RunState] = None
+  # Before the directory is touched, for most mistakes show here.
+  state = RunState(config, directory)
   try:
-    state = RunState(config, directory)
+    directory.open_for_training(config)
     state.restore(runs.warn, clean=True)
     state.metrics.begin()
     with Stop() as stop:
@@ -54,9 +55,13 @@ def train(config: Config, directory: RunDirectory) -> Outcome:
     score = metrics.last(state.metrics.text, "evaluation_score")
     best = state.metrics.best_score, state.metrics.best_step
     return Outcome(finished, state.step, score, *best)
+  except OSError as error:
+    raise errors.UserError(
+      f"cannot write to {str(directory.path)!r}: {error.strerror or error}; the"
+      " last checkpoint is whole: make room and run the same command again"
+    ) from error
   finally:
-    if state is not None:
-      state.close()
+    state.close()
     directory.close()
 
 
@@ -81,6 +86,7 @@ class Trainer:
       factories.seeds(state.config).evaluation,
     )
     self._saved = state.step
+    self._changed = False  # since the last checkpoint
     self._summarize = False
 
   def run(self) -> bool:
@@ -107,6 +113,7 @@ class Trainer:
 
   def _round(self) -> None:
     state, schedule = self._state, self._config.schedule
+    self._changed = True
     batches = None
     if state.step >= schedule.learning_starts:
       batches = state.learner.take(factories.beta(self._config, state.step))
@@ -159,14 +166,16 @@ class Trainer:
       evaluation=evaluation,
     )
     collector.scores.clear()
+    self._changed = True
     self._watcher.report(row)
     self._summarize = True
     if state.metrics.best_step == state.step:
       self._export()
 
   def _save(self) -> None:
-    self._state.save()
-    self._saved = self._state.step
+    if self._changed:
+      self._state.save()
+      self._saved, self._changed = self._state.step, False
 
   def _export(self) -> None:
     """Publishes the policy; the best and the newest version stay."""

@@ -1,0 +1,46 @@
+"""`mmdrl watch`: a film of a game beside the return distributions."""
+
+import argparse
+import pathlib
+
+from tf_mmdrl.core import errors
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl watch`."""
+  parser.add_argument("directory", metavar="RUN", help="the run's directory")
+  parser.add_argument(
+    "-o", "--output", metavar="FILE", required=True, help=".mp4 or .gif"
+  )
+  parser.add_argument(
+    "--stills", metavar="FILE", help="also 3 consecutive frames, as .png"
+  )
+  parser.add_argument(
+    "--version", type=int, help="the exported step; the newest if left out"
+  )
+  parser.add_argument("--max-steps", type=int, default=300)
+
+
+def run(args: argparse.Namespace) -> int:
+  """Plays one game and writes it down."""
+  from tf_mmdrl import serving
+  from tf_mmdrl.train import filming, run_directory
+
+  film = pathlib.Path(args.output)
+  stills = pathlib.Path(args.stills) if args.stills else None
+  filming.check_format(film, stills)
+  if args.max_steps < 1:
+    raise errors.UserError(
+      f"--max-steps must be at least 1, got {args.max_steps}"
+    )
+  directory = run_directory.RunDirectory(pathlib.Path(args.directory))
+  config = directory.config()
+  policy = serving.load(directory.export, args.version)
+  moments = list(filming.play(config, policy, args.max_steps))
+  names = filming.names_of_actions(config, len(moments[0].particles))
+  filming.write_film(moments, names, film)
+  print(f"{film}: {len(moments)} steps, policy of step {policy.number}")
+  if stills is not None:
+    filming.write_stills(moments, names, stills)
+    print(stills)
+  return 0
