@@ -26,8 +26,9 @@ from tf_mmdrl.environments import make_environment
 from tf_mmdrl.networks import ParticleNetwork
 
 NUM_ENVS = 8
-UPDATES_PER_ITERATION = 4  # for NUM_ENVS environment steps
+UPDATES_PER_ITERATION = 8  # for NUM_ENVS environment steps
 BATCH = 64
+N_STEP = 2
 FIRST_STEPS = 1_000  # before the first update
 EXPLORE_STEPS = 10_000  # epsilon goes from 1 to LAST_EPSILON over these
 LAST_EPSILON = 0.02
@@ -50,11 +51,14 @@ def make_agent(env, seed, env_steps, agent_class=MMDQNAgent):
     env.time_step_spec(),
     env.action_spec(),
     network,
-    tf.keras.optimizers.Adam(5e-4),
+    tf.keras.optimizers.Adam(
+      tf.keras.optimizers.schedules.PolynomialDecay(1e-3, 40_000, 5e-5)
+    ),
+    n_step_update=N_STEP,
     epsilon_greedy=lambda: tf.maximum(
       LAST_EPSILON, 1 - tf.cast(env_steps, tf.float32) / EXPLORE_STEPS
     ),
-    target_update_period=100,
+    target_update_period=200,
     gamma=0.99,
     # Returns up to 100 would be out of reach of the kernel's bandwidths, 1 to
     # 10; up to 10 they are within it.
@@ -106,7 +110,7 @@ def train(seed=0, max_steps=60_000, agent_class=MMDQNAgent, show=print):
     env, agent.collect_policy, [buffer.add_batch], num_steps=NUM_ENVS
   )
   batches = iter(
-    buffer.as_dataset(sample_batch_size=BATCH, num_steps=2).prefetch(4)
+    buffer.as_dataset(sample_batch_size=BATCH, num_steps=N_STEP + 1).prefetch(4)
   )
   collect = tf.function(driver.run)
   learn = tf.function(agent.train)
