@@ -21,43 +21,49 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from tf_mmdrl.train import runs
 
-SETTINGS = (
-  "schedule.learning_starts=2000",
-  "evaluation.period=5000",
-  "evaluation.episodes=4",
-  "evaluation.num_envs=4",
-  "environment.rebuild_period=8000",
-  "system.checkpoint_period=1000",
-  "system.log_period=1000",
-)
+
+def settings(args):
+  """Small evaluations, and three checkpoints for each kill."""
+  period = max(64, args.steps // (3 * args.kills))
+  return [
+    f"schedule.learning_starts={min(2000, args.steps // 4)}",
+    f"evaluation.period={args.steps // 4}",
+    "evaluation.episodes=4",
+    "evaluation.num_envs=4",
+    "environment.max_episode_steps=500",
+    f"environment.rebuild_period={args.steps // 3}",
+    f"system.checkpoint_period={period}",
+    f"system.log_period={period}",
+  ]
 
 
 def start(path, args):
   """The training command as a process."""
   command = [sys.executable, "-m", "tf_mmdrl", "train", "--run-dir", str(path)]
   command += ["--env", args.env, "--steps", str(args.steps)]
-  command += [flag for text in SETTINGS for flag in ("--set", text)]
+  command += [flag for text in settings(args) for flag in ("--set", text)]
   return subprocess.Popen(
     command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
   )
 
 
-def steps_saved(path):
-  """The steps of all checkpoints."""
-  return {p.name for p in (path / "checkpoints").glob("0*")}
+def newest(path):
+  """The step of the newest checkpoint, 0 if there is none."""
+  found = (path / "checkpoints").glob("0*")
+  return max((int(checkpoint.name) for checkpoint in found), default=0)
 
 
 def kill(process, path, generator, while_writing):
   """Kills the process after it has made progress; whether it was in time."""
-  before = steps_saved(path)
-  while process.poll() is None and steps_saved(path) <= before:
+  before = newest(path)
+  while process.poll() is None and newest(path) == before:
     time.sleep(0.01)  # at least one more checkpoint, so that the run ends
   if while_writing:
     checkpoints = path / "checkpoints"
     while process.poll() is None and not any(checkpoints.glob(".tmp-*")):
       time.sleep(0.0005)
   else:
-    time.sleep(generator.uniform(0, 5))
+    time.sleep(generator.uniform(0, 2))
   process.kill()
   return process.wait() == -signal.SIGKILL
 
@@ -78,7 +84,7 @@ def main():
     for attempt in range(args.kills):
       process = start(cut, args)
       kills += kill(process, cut, generator, while_writing=attempt % 2)
-      print(f"cut {attempt + 1}: newest checkpoint {max(steps_saved(cut))}")
+      print(f"cut {attempt + 1}: newest checkpoint {newest(cut)}")
     assert start(cut, args).wait() == 0, "the last part failed"
     prints = []
     for path in (whole, cut):

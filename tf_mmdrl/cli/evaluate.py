@@ -5,6 +5,7 @@ import pathlib
 
 import numpy as np
 
+from tf_mmdrl.cli import quiet
 from tf_mmdrl.train import config as configs
 
 
@@ -21,8 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Plays, and prints the scores."""
-  from tf_mmdrl import serving
-  from tf_mmdrl.train import evaluator, factories, run_directory
+  with quiet.loading():
+    from tf_mmdrl import serving
+    from tf_mmdrl.train import evaluator, factories, run_directory
 
   directory = run_directory.RunDirectory(pathlib.Path(args.directory))
   config = configs.change(directory.config(), _settings(args))

@@ -3,6 +3,9 @@
 import argparse
 import pathlib
 
+from tf_mmdrl.cli import quiet
+from tf_mmdrl.core import errors
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl export`."""
@@ -14,9 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Exports, and prints where to."""
-  from tf_mmdrl import serving
-  from tf_mmdrl.core import errors
-  from tf_mmdrl.train import run_directory, runs
+  with quiet.loading():
+    from tf_mmdrl import serving
+    from tf_mmdrl.train import run_directory, runs
 
   path = pathlib.Path(args.directory)
   directory = run_directory.RunDirectory(path)

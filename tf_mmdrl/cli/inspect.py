@@ -3,6 +3,7 @@
 import argparse
 import pathlib
 
+from tf_mmdrl.cli import quiet
 from tf_mmdrl.train import config as configs
 
 
@@ -16,8 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Prints it; changes nothing, so a run under way may be inspected."""
-  from tf_mmdrl import serving
-  from tf_mmdrl.train import run_directory, runs
+  with quiet.loading():
+    from tf_mmdrl import serving
+    from tf_mmdrl.train import run_directory, runs
 
   path = pathlib.Path(args.directory)
   directory = run_directory.RunDirectory(path)

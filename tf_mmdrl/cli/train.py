@@ -4,7 +4,7 @@ import argparse
 import pathlib
 from typing import List, Optional
 
-from tf_mmdrl.cli import main
+from tf_mmdrl.cli import main, quiet
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import presets
 
@@ -53,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
   preset = args.preset or _preset_for(args.env)
   config = configs.change(presets.get(preset), _settings(args))
   path = pathlib.Path(args.run_dir or _default_directory(config, preset))
-  from tf_mmdrl.train import run_directory, trainer
+  with quiet.loading():
+    from tf_mmdrl.train import run_directory, trainer
 
   trainer.configure_process(config)
   print(
@@ -89,7 +90,8 @@ def _settings(args: argparse.Namespace) -> List[str]:
 def _preset_for(env: Optional[str]) -> str:
   if env is None:
     return "quickstart"
-  from tf_mmdrl import environments
+  with quiet.loading():
+    from tf_mmdrl import environments
 
   return "atari" if environments.family(env) == "atari" else "minatar"
 

@@ -3,6 +3,7 @@
 import argparse
 import pathlib
 
+from tf_mmdrl.cli import quiet
 from tf_mmdrl.core import errors
 
 
@@ -23,8 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Plays one game and writes it down."""
-  from tf_mmdrl import serving
-  from tf_mmdrl.train import filming, run_directory
+  with quiet.loading():
+    from tf_mmdrl import serving
+    from tf_mmdrl.train import filming, run_directory
 
   film = pathlib.Path(args.output)
   stills = pathlib.Path(args.stills) if args.stills else None

@@ -25,13 +25,13 @@ class Moment(NamedTuple):
     picture: [H, W] or [H, W, 3] of the game.
     particles: [A, N] of each action.
     action: the one taken.
-    score: so far.
+    score: so far, if known.
   """
 
   picture: np.ndarray
   particles: np.ndarray
   action: int
-  score: float
+  score: Optional[float]
 
 
 def play(
@@ -79,7 +79,7 @@ def write_film(
 ) -> None:
   """Writes a .gif or .mp4, one picture for each moment."""
   imageio = _require("imageio.v2")
-  draw = _drawer(moments, names)
+  draw = drawer(moments, names)
   try:
     with imageio.get_writer(path, fps=_FRAMES_PER_SECOND) as film:
       for moment in moments:
@@ -93,14 +93,22 @@ def write_stills(
 ) -> None:
   """Writes 3 consecutive moments, as in the paper's Figure of Appendix C."""
   middle = max(0, len(moments) // 2 - 1)
-  image = _drawer(moments, names)(moments[middle : middle + 3])
+  image = drawer(moments, names)(moments[middle : middle + 3])
   _require("imageio.v2").imwrite(path, image)
 
 
-def _drawer(
+def drawer(
   moments: List[Moment], names: List[str]
 ) -> Callable[[List[Moment]], np.ndarray]:
-  """A function that draws moments below each other, on one scale for all."""
+  """A function that draws moments below each other, on one scale for all.
+
+  Args:
+    moments: what the scale must hold.
+    names: of the actions.
+
+  Returns:
+    From some moments to an image [H, W, 3] uint8.
+  """
   figures = _require("matplotlib.figure")
   agg = _require("matplotlib.backends.backend_agg")
   values = np.stack([moment.particles for moment in moments])
@@ -113,7 +121,8 @@ def _drawer(
     for (game, returns), moment in zip(rows, shown):
       game.imshow(moment.picture, cmap="gray")
       game.set_axis_off()
-      game.set_title(f"score {moment.score:g}, {names[moment.action]}")
+      score = "" if moment.score is None else f"score {moment.score:g}, "
+      game.set_title(score + names[moment.action])
       for name, particles in zip(names, moment.particles):
         counts, _ = np.histogram(particles, edges)
         share = counts / particles.size

@@ -168,6 +168,12 @@ class Trainer:
     collector.scores.clear()
     self._changed = True
     self._watcher.report(row)
+    if evaluation is not None:
+      observation = collector.environment.time_step.observation[:1]
+      particles, _ = state.agent.particle_network(observation)
+      self._watcher.show_distributions(
+        state.step, observation[0], particles.numpy()[0]
+      )
     self._summarize = True
     if state.metrics.best_step == state.step:
       self._export()

@@ -3,11 +3,13 @@
 import time
 from typing import Any, Dict, Optional
 
+import numpy as np
 import tensorflow as tf
 from tensorboard.plugins.hparams import api as hparams
 
 from tf_mmdrl.core import progress
 from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import filming, pictures
 from tf_mmdrl.train.run_directory import RunDirectory
 
 # Column of metrics.csv -> name in TensorBoard.
@@ -71,6 +73,29 @@ class Watcher:
           tf.summary.scalar(name, row[column])
       tf.summary.scalar("Collection/steps_per_second", self._rate)
     self.writer.flush()
+
+  def show_distributions(
+    self, step: int, observation: np.ndarray, particles: np.ndarray
+  ) -> None:
+    """Writes an image of what is seen and what is expected of it.
+
+    Args:
+      step: of the run.
+      observation: [H, W, C]; others have no picture and are passed over.
+      particles: [A, N] of each action.
+    """
+    if observation.ndim != 3 or not pictures.available():
+      return
+    action = int(particles.mean(axis=-1).argmax())
+    picture = observation[..., -1]  # Atari's newest frame
+    if observation.max() <= 1:  # MinAtar's planes: a number for each object
+      numbers = np.arange(1, observation.shape[-1] + 1)
+      picture = (observation * numbers).max(axis=-1)
+    moment = filming.Moment(picture, particles, action, score=None)
+    names = [f"action {index}" for index in range(len(particles))]
+    image = filming.drawer([moment], names)([moment])
+    with self.writer.as_default(step=step):
+      tf.summary.image("Returns/of_each_action", image[np.newaxis])
 
   def close(self) -> None:
     """Ends the line and the log."""

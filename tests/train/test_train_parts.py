@@ -1,0 +1,121 @@
+"""Collector, learner and evaluator, each against the plain way of doing it."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import train_fixtures
+from tf_agents.specs import tensor_spec
+from tf_agents.trajectories import time_step as ts
+
+from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import evaluator, factories, run_directory, run_state
+
+
+@pytest.fixture
+def make_state(tmp_path):
+  made = []
+
+  def make(*changes):
+    directory = run_directory.RunDirectory(tmp_path)
+    state = run_state.RunState(train_fixtures.small(*changes), directory)
+    made.append(state)
+    return state
+
+  yield make
+  for state in made:
+    state.close()
+
+
+def evaluate(*changes):
+  """CartPole gives 1 a step, so a score is a length."""
+  config = train_fixtures.small("environment.name=CartPole-v1", *changes)
+  player = evaluator.Evaluator(
+    factories.environment(config, evaluation=True),
+    lambda observation: np.int64(observation[:, 2] > 0),
+    config.evaluation,
+    seed=0,
+  )
+  return player.evaluate(step=1), player.evaluate(step=1)
+
+
+def test_every_environment_plays_the_same_number_of_games():
+  found, again = evaluate("evaluation.episodes=5", "evaluation.num_envs=3")
+  assert len(found.scores) == 6  # 5 do not fall equally to 3
+  assert found.scores == found.lengths
+  assert found == again  # the same step has the same games
+  assert all(1 < length <= 50 for length in found.lengths)
+
+
+def test_by_steps_the_game_under_way_is_played_out():
+  found, _ = evaluate("evaluation.steps=120", "evaluation.num_envs=1")
+  assert sum(found.lengths[:-1]) < 120 <= sum(found.lengths)
+
+
+def test_a_round_of_updates_is_its_updates_in_turn(make_state):
+  one, other = make_state("agent.n_step=3"), make_state("agent.n_step=3")
+  for state in (one, other):
+    state.collector.collect(60)
+  batches = one.learner.take(0.4)
+  one.learner.update(batches)
+  planes, info = batches
+  for k in range(one.config.round_updates):
+    part = tf.nest.map_structure(lambda tensor, k=k: tensor[k], planes)
+    other.agent.train(other.buffer.from_planes(part), info.weights[k])
+  assert one.updates == other.updates == one.config.round_updates
+  for mine, theirs in zip(
+    one.agent.state_variables(), other.agent.state_variables()
+  ):
+    np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_draw_taken_back_is_drawn_again(make_state):
+  state = make_state()
+  state.collector.collect(60)
+  state.learner.prepare(0.4)
+  state.learner.rewind()
+  first = state.learner.take(0.4)[1].ids.numpy()
+  state.learner.prepare(0.4)
+  second = state.learner.take(0.4)[1].ids.numpy()
+  state.learner.rewind()
+  assert not np.array_equal(first, second)
+  fresh = make_state()
+  fresh.collector.collect(60)
+  np.testing.assert_array_equal(first, fresh.learner.take(0.4)[1].ids.numpy())
+
+
+def test_a_fresh_start_cuts_episodes_short_in_replay(make_state):
+  state = make_state(
+    "environment.name=Pong",
+    "environment.num_envs=2",
+    "environment.rebuild_period=12",  # 6 steps of each environment
+  )
+  state.collector.collect(8)
+  assert state.step == 16
+  stored = state.buffer.gather_all()
+  types = stored.step_type.numpy()[0]
+  # Six steps, the cut-off end, then two steps of a new game.
+  expected = [ts.StepType.FIRST, *[ts.StepType.MID] * 5]
+  expected += [ts.StepType.LAST, ts.StepType.FIRST, ts.StepType.MID]
+  np.testing.assert_array_equal(types, expected)
+  assert (stored.discount.numpy() == 1).all()  # no end of a game, for learning
+
+
+@pytest.mark.parametrize(
+  "step, wanted", [(0, 1.0), (200, 1.0), (300, 0.55), (400, 0.1), (900, 0.1)]
+)
+def test_exploration_falls_on_a_line(step, wanted):
+  config = train_fixtures.small("schedule.epsilon_end=0.1")
+  assert factories.epsilon(config, step) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+  "shape, layers", [((84, 84, 4), 5), ((10, 10, 4), 3), ((4,), 3)]
+)
+def test_the_torso_follows_the_observation(shape, layers):
+  net = factories.network(
+    configs.NetworkConfig(num_particles=3),
+    tf.TensorSpec(shape, tf.float32),
+    tensor_spec.BoundedTensorSpec([], tf.int32, 0, 1),
+  )
+  net.create_variables()
+  assert len(net.trainable_weights) == 2 * layers
