@@ -68,9 +68,12 @@ def _picture(environment: Any, observation: np.ndarray) -> np.ndarray:
 
 def names_of_actions(config: Config, num_actions: int) -> List[str]:
   """What actions are called, where that is known."""
-  if environments.family(config.environment.name) == "atari":
+  family = environments.family(config.environment.name)
+  if family == "atari":
     with atari.load(config.environment.name, num_envs=1) as game:
       return game.action_meanings()
+  if family == "minatar":
+    return ["nothing", "left", "up", "right", "down", "fire"]
   return [f"action {index}" for index in range(num_actions)]
 
 

@@ -27,7 +27,7 @@ def learning_curve(
   Returns:
     The path.
   """
-  from matplotlib import figure
+  from matplotlib import figure, ticker
 
   picture = figure.Figure(figsize=(9, 3.5), layout="constrained")
   scores, losses = picture.subplots(1, 2)
@@ -38,8 +38,9 @@ def learning_curve(
   scores.set(xlabel="agent steps", ylabel="score")
   scores.legend(frameon=False)
   losses.plot(*_points(rows, "loss"), color="C1")
-  losses.set(xlabel="agent steps", ylabel="loss (squared MMD)")
+  losses.set(xlabel="agent steps", ylabel="loss")
   for axes in (scores, losses):
+    axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
     axes.spines[["top", "right"]].set_visible(False)
   picture.suptitle(title)
   picture.savefig(path, dpi=120)

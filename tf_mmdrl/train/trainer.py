@@ -73,7 +73,7 @@ class Trainer:
   """
 
   def __init__(self, state: RunState, directory: RunDirectory, stop: Stop):
-    """Looks at nothing yet."""
+    """Opens the log and makes the environments to evaluate in."""
     self._state = state
     self._config = state.config
     self._directory = directory
