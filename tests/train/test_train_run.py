@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import train_fixtures
 
-from tf_mmdrl.train import run_directory, run_state, stopping, trainer
+from tf_mmdrl.train import (
+  run_directory,
+  run_state,
+  runs,
+  stopping,
+  trainer,
+)
 
 
 def directory_of(path):
@@ -114,6 +120,7 @@ def test_a_run_leaves_everything_behind(tmp_path):
   # 200 steps before learning, then rounds of 16 steps and 4 updates.
   assert int(rows[-1]["updates"]) == (640 - 208) // 4
   assert outcome.evaluation_score == float(judged[-1]["evaluation_score"])
+  mine = runs.exported(directory_of(tmp_path), 640)
   policy = tf.saved_model.load(str(tmp_path / "export" / "640"))
   serve = policy.signatures["serving_default"]
   answer = serve(observation=tf.zeros([3, 10, 10, 4], tf.uint8))
@@ -121,6 +128,8 @@ def test_a_run_leaves_everything_behind(tmp_path):
   np.testing.assert_array_equal(
     np.argmax(answer["q_values"], -1), answer["action"]
   )
+  particles = mine.particles(np.zeros([3, 10, 10, 4], np.uint8))
+  np.testing.assert_allclose(particles.mean(-1), answer["q_values"], rtol=1e-5)
 
 
 def test_a_finished_run_stays_as_it_is(tmp_path):

@@ -23,12 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
   """Plays, and prints the scores."""
   with quiet.loading():
-    from tf_mmdrl import serving
-    from tf_mmdrl.train import evaluator, factories, run_directory
+    from tf_mmdrl.train import evaluator, factories, run_directory, runs
 
   directory = run_directory.RunDirectory(pathlib.Path(args.directory))
   config = configs.change(directory.config(), _settings(args))
-  policy = serving.load(directory.export, args.version)
+  policy = runs.exported(directory, args.version)
   player = evaluator.Evaluator(
     factories.environment(config, evaluation=True),
     policy.act,

@@ -25,8 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
   """Plays one game and writes it down."""
   with quiet.loading():
-    from tf_mmdrl import serving
-    from tf_mmdrl.train import filming, run_directory
+    from tf_mmdrl.train import filming, run_directory, runs
 
   film = pathlib.Path(args.output)
   stills = pathlib.Path(args.stills) if args.stills else None
@@ -37,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     )
   directory = run_directory.RunDirectory(pathlib.Path(args.directory))
   config = directory.config()
-  policy = serving.load(directory.export, args.version)
+  policy = runs.exported(directory, args.version)
   moments = list(filming.play(config, policy, args.max_steps))
   names = filming.names_of_actions(config, len(moments[0].particles))
   filming.write_film(moments, names, film)

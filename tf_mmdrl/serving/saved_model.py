@@ -59,8 +59,19 @@ class Policy(NamedTuple):
   particles: Callable[[np.ndarray], np.ndarray]
 
 
-def load(directory: pathlib.Path, number: Optional[int] = None) -> Policy:
-  """Loads a version, the newest if no number is given."""
+def load(
+  net: network.Network, directory: pathlib.Path, number: Optional[int] = None
+) -> Policy:
+  """Reads the weights of a version into a network; runs nothing of the file.
+
+  Args:
+    net: made as the exported one was.
+    directory: of the versions.
+    number: of the version; the newest if None.
+
+  Returns:
+    The policy.
+  """
   there = versions(directory)
   if not there:
     raise errors.UserError(
@@ -70,13 +81,19 @@ def load(directory: pathlib.Path, number: Optional[int] = None) -> Policy:
   if number not in there:
     names = ", ".join(map(str, there))
     raise errors.UserError(f"there is no version {number}; there are {names}")
-  signatures = tf.saved_model.load(str(directory / str(number))).signatures
+  path = directory / str(number) / "variables" / "variables"
+  reader = tf.train.load_checkpoint(str(path))
+  for index, variable in enumerate(net.variables):
+    variable.assign(
+      reader.get_tensor(f"model_variables/{index}/.ATTRIBUTES/VARIABLE_VALUE")
+    )
+  _, functions = _model(net)
 
   def call(signature, output):
-    function = signatures[signature]
-    return lambda observation: function(
-      observation=tf.convert_to_tensor(observation)
-    )[output].numpy()
+    function = functions[signature]
+    return lambda observation: function(tf.constant(observation))[
+      output
+    ].numpy()
 
   return Policy(
     number,

@@ -5,9 +5,12 @@ import pathlib
 import sys
 from typing import Iterator, List, NamedTuple, Optional
 
+from tf_agents.specs import tensor_spec
+
+from tf_mmdrl import serving
 from tf_mmdrl.core import errors
 from tf_mmdrl.replay import DamagedFileError
-from tf_mmdrl.train import checkpoints
+from tf_mmdrl.train import checkpoints, factories
 from tf_mmdrl.train.run_directory import RunDirectory
 from tf_mmdrl.train.run_state import RunState
 
@@ -35,6 +38,21 @@ def list_checkpoints(directory: RunDirectory) -> List[Found]:
     except DamagedFileError as error:
       found.append(Found(step, str(error)))
   return found
+
+
+def exported(
+  directory: RunDirectory, version: Optional[int] = None
+) -> serving.Policy:
+  """A policy that the run exported, the newest if no version is given."""
+  config = directory.config()
+  environment = factories.environment(config)
+  observation, action = tensor_spec.from_spec(
+    (environment.observation_spec(), environment.action_spec())
+  )
+  environment.close()
+  net = factories.network(config.network, observation, action)
+  net.create_variables()
+  return serving.load(net, directory.export, version)
 
 
 @contextlib.contextmanager
