@@ -32,8 +32,8 @@ $(READY215): setup.py constraints/py311-tf215.txt
 setup: $(READY) ## Set up the default environment
 
 .PHONY: train
-train: $(READY) ## Train MMDQN on CartPole-v1 and evaluate it
-	$(BIN)/python examples/cartpole.py
+train: $(READY) ## Train MMDQN on MinAtar Breakout, evaluate and export it
+	$(BIN)/mmdrl train
 
 .PHONY: lint
 lint: $(READY) ## Style and types
