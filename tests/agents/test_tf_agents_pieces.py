@@ -1,6 +1,5 @@
 """TF-Agents' own drivers, buffers, Learner, savers and checkpoints drive it."""
 
-import os
 import pathlib
 import subprocess
 import sys
@@ -92,14 +91,18 @@ def test_py_driver():
 
 def _learn(agent, env, dataset, root_dir, step):
   experience_learner = learner.Learner(
-    root_dir, step, agent, experience_dataset_fn=lambda: dataset
+    root_dir,
+    step,
+    agent,
+    experience_dataset_fn=lambda: dataset,
+    checkpoint_interval=5,
   )
   info = experience_learner.run(iterations=5)
   assert np.isfinite(info.loss)
   assert step.numpy() == 5
-  assert os.path.isdir(
-    os.path.join(root_dir, learner.POLICY_SAVED_MODEL_DIR)
-  ) or os.path.isdir(root_dir)
+  # The Learner wrote a checkpoint of the agent at its last step.
+  checkpoints = pathlib.Path(root_dir, "train", "checkpoints")
+  assert tf.train.latest_checkpoint(str(checkpoints)) is not None
 
 
 def test_actor_and_learner(tmp_path):
