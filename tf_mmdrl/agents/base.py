@@ -36,7 +36,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self,
     time_step_spec,
     action_spec,
-    particle_network: network.Network,
+    return_network: network.Network,
     optimizer: types.Optimizer,
     *,
     observation_and_action_constraint_splitter: Optional[types.Splitter] = None,
@@ -44,7 +44,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     n_step_update: int = 1,
     boltzmann_temperature: Optional[types.FloatOrReturningFloat] = None,
     emit_log_probability: bool = False,
-    target_particle_network: Optional[network.Network] = None,
+    target_return_network: Optional[network.Network] = None,
     target_update_tau: float = 1.0,
     target_update_period: int = 1,
     double: bool = False,
@@ -63,7 +63,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     Args:
       time_step_spec: of the environment.
       action_spec: a scalar, discrete action from 0.
-      particle_network: observation -> particles `[B, A, N]`.
+      return_network: observation -> particles `[B, A, N]`.
       optimizer: of Keras or of tf.compat.v1.
       observation_and_action_constraint_splitter: observation -> (the network's
         part, `[B, A]` mask of the actions allowed).
@@ -72,7 +72,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       boltzmann_temperature: if given, the collect policy draws actions from a
         Boltzmann distribution instead.
       emit_log_probability: whether policies emit log-probabilities.
-      target_particle_network: a network for the targets; a copy if None.
+      target_return_network: a network for the targets; a copy if None.
       target_update_tau: the share of the online weights that goes into the
         target network at an update of it; 1 copies them.
       target_update_period: updates between two updates of the target network.
@@ -94,29 +94,29 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       raise errors.UserError(
         f"n_step_update must be at least 1, got {n_step_update}"
       )
-    if particle_network.state_spec:
+    if return_network.state_spec:
       raise errors.UserError(
         "a network without state is wanted, got the state"
-        f" {particle_network.state_spec}; recurrent networks are not supported"
+        f" {return_network.state_spec}; recurrent networks are not supported"
       )
     self._splitter = observation_and_action_constraint_splitter
     observation_spec, _ = return_policy.split(
       time_step_spec.observation, self._splitter
     )
-    particle_network.create_variables(observation_spec)
-    if target_particle_network is not None:
-      target_particle_network.create_variables(observation_spec)
-    self._network = particle_network
+    return_network.create_variables(observation_spec)
+    if target_return_network is not None:
+      target_return_network.create_variables(observation_spec)
+    self._network = return_network
     self._target_network = common.maybe_copy_target_network_with_checks(
-      particle_network,
-      target_particle_network,
+      return_network,
+      target_return_network,
       "TargetNetwork",
       input_spec=observation_spec,
     )
     self._check_network_output(self._network)
     self._check_network_output(self._target_network)
     self._optimizer = optimizer
-    compiling.build_optimizer(optimizer, particle_network.trainable_weights)
+    compiling.build_optimizer(optimizer, return_network.trainable_weights)
     self._n = n_step_update
     self._target_update_tau = target_update_tau
     self._target_update_period = target_update_period
@@ -144,7 +144,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     policy = policies.ReturnPolicy(
       time_step_spec,
       action_spec,
-      particle_network,
+      return_network,
       observation_and_action_constraint_splitter=self._splitter,
       emit_log_probability=emit_log_probability,
     )
@@ -165,7 +165,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     )
 
   @property
-  def particle_network(self) -> network.Network:
+  def return_network(self) -> network.Network:
     """The online network."""
     return self._network
 
@@ -301,7 +301,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     """Distributions [B, A, N] of a (possibly masked) observation."""
     observation, _ = return_policy.split(observation, self._splitter)
     particles, _ = net(observation, training=training)
-    return ReturnDistribution(particles)
+    return ReturnDistribution.of(particles)
 
   def _target_rule(self, observation) -> ReturnDistribution:
     """The target network's distribution of the greedy action, [B, M].

@@ -23,7 +23,7 @@ class MMDQNAgent(base.ReturnDistributionAgent):
     self,
     time_step_spec,
     action_spec,
-    particle_network,
+    return_network,
     optimizer,
     *,
     kernel: Optional[Union[kernels.Kernel, bandwidths.KernelRule]] = None,
@@ -35,7 +35,7 @@ class MMDQNAgent(base.ReturnDistributionAgent):
     Args:
       time_step_spec: of the environment.
       action_spec: a scalar, discrete action from 0.
-      particle_network: observation -> particles `[B, A, N]`.
+      return_network: observation -> particles `[B, A, N]`.
       optimizer: of Keras or of tf.compat.v1.
       kernel: a kernel or a rule that makes one; the paper's mixture of
         Gaussians with bandwidths 1 to 10 if None.
@@ -52,7 +52,7 @@ class MMDQNAgent(base.ReturnDistributionAgent):
     super().__init__(
       time_step_spec,
       action_spec,
-      particle_network,
+      return_network,
       optimizer,
       jit_compile=jit_compile,
       **options,

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
   target = pathlib.Path(args.output) if args.output else directory.export
   with runs.restored(path) as state:
     try:
-      made = serving.publish(state.agent.particle_network, target, state.step)
+      made = serving.publish(state.agent.return_network, target, state.step)
     except OSError as error:
       raise errors.UserError(
         f"cannot write to {str(target)!r}: {error.strerror}"

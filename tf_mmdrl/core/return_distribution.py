@@ -1,6 +1,6 @@
 """The law of a return as weighted particles."""
 
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import tensorflow as tf
 
@@ -11,10 +11,17 @@ class ReturnDistribution(NamedTuple):
   Attributes:
     values: [..., N] particles.
     log_weights: [..., N] log-weights, normalised over N; uniform if None.
+    levels: [..., N] the quantile level of each particle, where it has one.
   """
 
   values: tf.Tensor
   log_weights: Optional[tf.Tensor] = None
+  levels: Optional[tf.Tensor] = None
+
+  @classmethod
+  def of(cls, output: Any) -> "ReturnDistribution":
+    """What a network gave: a distribution, or particles of equal weight."""
+    return output if isinstance(output, cls) else cls(output)
 
   def mean(self) -> tf.Tensor:
     """[...] expected returns, Q if there is an action axis."""

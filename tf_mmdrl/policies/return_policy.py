@@ -29,7 +29,7 @@ class ReturnPolicy(tf_policy.TFPolicy):
     self,
     time_step_spec,
     action_spec,
-    particle_network: network.Network,
+    return_network: network.Network,
     *,
     observation_and_action_constraint_splitter: Optional[types.Splitter] = None,
     emit_log_probability: bool = False,
@@ -41,7 +41,7 @@ class ReturnPolicy(tf_policy.TFPolicy):
     Args:
       time_step_spec: of the environment.
       action_spec: a scalar, discrete action from 0.
-      particle_network: observation -> `[B, A, N]`.
+      return_network: observation -> `[B, A, N]`.
       observation_and_action_constraint_splitter: observation -> (the network's
         part, `[B, A]` mask of the actions allowed).
       emit_log_probability: whether the policy's info has log-probabilities.
@@ -49,11 +49,11 @@ class ReturnPolicy(tf_policy.TFPolicy):
       name: of the policy.
     """
     specs.num_actions(action_spec)
-    self._particle_network = particle_network
+    self._network = return_network
     self._emit_particles = emit_particles
     info_spec: types.NestedTensorSpec = ()
     if emit_particles:
-      shape = particle_network.create_variables().shape[-2:]
+      shape = return_network.create_variables().shape[-2:]
       info_spec = {"particles": tf.TensorSpec(shape, tf.float32, "particles")}
     super().__init__(
       time_step_spec,
@@ -68,16 +68,14 @@ class ReturnPolicy(tf_policy.TFPolicy):
     )
 
   def _variables(self):
-    return self._particle_network.variables
+    return self._network.variables
 
   def _distribution(self, time_step, policy_state):
     observation, mask = split(
       time_step.observation, self.observation_and_action_constraint_splitter
     )
-    particles, _ = self._particle_network(
-      observation, step_type=time_step.step_type
-    )
-    expected = ReturnDistribution(particles).mean()
+    particles, _ = self._network(observation, step_type=time_step.step_type)
+    expected = ReturnDistribution.of(particles).mean()
     logits = allowed(expected, mask)
     spec = tf.nest.flatten(self.action_spec)[0]
     distribution = tfp.distributions.Categorical(

@@ -123,7 +123,7 @@ def _model(net: network.Network) -> Tuple[tf.Module, Dict[str, Any]]:
   @tf.function(input_signature=[observation], autograph=False)
   def act(observation):
     values, _ = net(observation)
-    expected = ReturnDistribution(values).mean()
+    expected = ReturnDistribution.of(values).mean()
     return {"action": tf.argmax(expected, axis=-1), "q_values": expected}
 
   module = tf.Module()

@@ -170,7 +170,7 @@ class Trainer:
     self._watcher.report(row)
     if evaluation is not None:
       observation = collector.environment.time_step.observation[:1]
-      particles, _ = state.agent.particle_network(observation)
+      particles, _ = state.agent.return_network(observation)
       self._watcher.show_distributions(
         state.step, observation[0], particles.numpy()[0]
       )
@@ -186,7 +186,7 @@ class Trainer:
   def _export(self) -> None:
     """Publishes the policy; the best and the newest version stay."""
     state, directory = self._state, self._directory.export
-    serving.publish(state.agent.particle_network, directory, state.step)
+    serving.publish(state.agent.return_network, directory, state.step)
     for number in serving.versions(directory):
       if number not in (state.step, state.metrics.best_step):
         shutil.rmtree(directory / str(number))
