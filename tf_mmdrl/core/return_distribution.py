@@ -21,13 +21,25 @@ class ReturnDistribution(NamedTuple):
   @classmethod
   def of(cls, output: Any) -> "ReturnDistribution":
     """What a network gave: a distribution, or particles of equal weight."""
-    return output if isinstance(output, cls) else cls(output)
+    if not isinstance(output, cls):
+      return cls(output)
+    return cls(*(None if isinstance(part, tuple) else part for part in output))
+
+  def as_nest(self) -> Any:
+    """What `of` reads, for TensorFlow's nests, which take None for a leaf."""
+    if self.log_weights is None and self.levels is None:
+      return self.values
+    return ReturnDistribution(*(() if part is None else part for part in self))
+
+  def weights(self) -> Optional[tf.Tensor]:
+    """[..., N] weights; None if they are uniform."""
+    return None if self.log_weights is None else tf.exp(self.log_weights)
 
   def mean(self) -> tf.Tensor:
     """[...] expected returns, Q if there is an action axis."""
     if self.log_weights is None:
       return tf.reduce_mean(self.values, axis=-1)
-    return tf.reduce_sum(tf.exp(self.log_weights) * self.values, axis=-1)
+    return tf.reduce_sum(self.weights() * self.values, axis=-1)
 
   def at(self, actions: tf.Tensor) -> "ReturnDistribution":
     """The distributions of the actions taken.
