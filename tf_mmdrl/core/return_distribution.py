@@ -31,6 +31,13 @@ class ReturnDistribution(NamedTuple):
       return tf.reduce_mean(self.values, axis=-1)
     return tf.reduce_sum(tf.exp(self.log_weights) * self.values, axis=-1)
 
+  def weights(self) -> tf.Tensor:
+    """[..., N] probabilities of the particles."""
+    if self.log_weights is None:
+      number = tf.cast(tf.shape(self.values)[-1], self.values.dtype)
+      return tf.ones_like(self.values) / number
+    return tf.exp(self.log_weights)
+
   def cvar(self, level: Union[float, tf.Tensor]) -> tf.Tensor:
     """The mean of the lowest returns that have the probability `level`.
 
@@ -59,16 +66,13 @@ class ReturnDistribution(NamedTuple):
   def _sorted(self) -> Tuple[tf.Tensor, tf.Tensor]:
     """[..., N] values in increasing order and their weights."""
     if self.log_weights is None:
-      values = tf.sort(self.values, axis=-1)
-      return values, tf.ones_like(values) / tf.cast(
-        tf.shape(values)[-1], values.dtype
-      )
+      return tf.sort(self.values, axis=-1), self.weights()
     order = tf.argsort(self.values, axis=-1)
-    values, weights = (
-      tf.gather(part, order, batch_dims=part.shape.rank - 1)
-      for part in (self.values, tf.exp(self.log_weights))
+    rank = self.values.shape.rank
+    return (
+      tf.gather(self.values, order, batch_dims=rank - 1),
+      tf.gather(self.weights(), order, batch_dims=rank - 1),
     )
-    return values, weights
 
   def at(self, actions: tf.Tensor) -> "ReturnDistribution":
     """The distributions of the actions taken.
