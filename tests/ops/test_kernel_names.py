@@ -1,4 +1,6 @@
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.ops import kernel_names, kernels
@@ -48,3 +50,30 @@ def test_names(text, kernel):
 def test_bad_names_say_what_was_wanted(text, message):
   with pytest.raises(errors.UserError, match=message):
     kernel_names.parse(text)
+
+
+def test_rules_by_name():
+  x = tf.constant([[0.0, 1.0, 3.0]])
+  median = kernel_names.parse_rule("gaussian_median", 10)(x, x[:, :0], None)
+  # Squared distances 1, 4 and 9: twice their median is 8.
+  np.testing.assert_allclose(median.bandwidths, [[8.0]], rtol=1e-5)
+  annealed = kernel_names.parse_rule("gaussian_annealed:10->1", 4)
+  for step, h in ((0, 10.0), (2, 10**0.5), (4, 1.0), (9, 1.0)):
+    made = annealed(x, x, tf.constant(step, tf.int64))
+    np.testing.assert_allclose(made.bandwidths, [h], rtol=1e-5)
+  assert kernel_names.parse_rule("laplace:2", 4) == kernels.laplace(2.0)
+
+
+@pytest.mark.parametrize(
+  "text, message",
+  [
+    ("gaussian_annealed:10", "two bandwidths"),
+    ("gaussian_annealed:0->1", "must be positive"),
+    ("gaussian_median:x", "wants a number"),
+    ("gaussian_median+laplace:1", "alone"),
+    ("2*gaussian_annealed:10->1", "alone"),
+  ],
+)
+def test_bad_rules_say_what_was_wanted(text, message):
+  with pytest.raises(errors.UserError, match=message):
+    kernel_names.parse_rule(text, 10)

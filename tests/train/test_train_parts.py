@@ -113,7 +113,7 @@ def test_exploration_falls_on_a_line(step, wanted):
 )
 def test_the_torso_follows_the_observation(shape, layers):
   net = factories.network(
-    configs.NetworkConfig(num_particles=3),
+    configs.Config().replace(network=dict(num_particles=3)),
     tf.TensorSpec(shape, tf.float32),
     tensor_spec.BoundedTensorSpec([], tf.int32, 0, 1),
   )

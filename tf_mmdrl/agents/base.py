@@ -7,7 +7,6 @@ importance weights -> mean -> clip, optimizer, target network.
 """
 
 import abc
-import enum
 import functools
 from typing import NamedTuple, Optional, Sequence
 
@@ -15,38 +14,22 @@ import tensorflow as tf
 from tf_agents.agents import tf_agent
 from tf_agents.agents.dqn import dqn_agent
 from tf_agents.networks import network
+from tf_agents.policies import tf_policy
 from tf_agents.typing import types
 from tf_agents.utils import common, eager_utils
 
 from tf_mmdrl import policies
-from tf_mmdrl.agents import compiling, targets, transitions, updates
+from tf_mmdrl.agents import (
+  compiling,
+  predicting,
+  targets,
+  transitions,
+  updates,
+)
+from tf_mmdrl.agents.predicting import Use
 from tf_mmdrl.core import errors, specs
 from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.ops import bellman
-from tf_mmdrl.policies import return_policy
-
-
-class Use(enum.IntEnum):
-  """What a network is called for; each has its own noise and draws."""
-
-  TAKEN = 0
-  TARGET = 1
-  CHOICE = 2
-  BONUS = 3
-
-
-class Samples(NamedTuple):
-  """How many particles an implicit head draws for each use.
-
-  Attributes:
-    taken: N, of the action taken.
-    target: N', of the target.
-    choice: K, to choose the target's action by.
-  """
-
-  taken: int = 64
-  target: int = 64
-  choice: int = 32
+from tf_mmdrl.policies import return_policy, scores
 
 
 class Group(NamedTuple):
@@ -73,6 +56,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     *,
     observation_and_action_constraint_splitter: Optional[types.Splitter] = None,
     epsilon_greedy: types.FloatOrReturningFloat = 0.1,
+    exploration: scores.Score = scores.Mean(),  # noqa: B008  (it is frozen)
     n_step_update: int = 1,
     boltzmann_temperature: Optional[types.FloatOrReturningFloat] = None,
     emit_log_probability: bool = False,
@@ -81,7 +65,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     target_update_period: int = 1,
     double: bool = False,
     munchausen: Optional[targets.Munchausen] = None,
-    samples: Optional[Samples] = None,
+    samples: Optional[predicting.Samples] = None,
     gamma: float = 1.0,
     reward_scale_factor: float = 1.0,
     gradient_clipping: Optional[float] = None,
@@ -103,6 +87,8 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       observation_and_action_constraint_splitter: observation -> (the network's
         part, `[B, A]` mask of the actions allowed).
       epsilon_greedy: exploration of the collect policy; a number or a function.
+      exploration: what the collect policy chooses by: the mean, a draw, an
+        upper confidence bound; see `policies.scores`.
       n_step_update: n.
       boltzmann_temperature: if given, the collect policy draws actions from a
         Boltzmann distribution instead.
@@ -133,10 +119,10 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       raise errors.UserError(
         f"n_step_update must be at least 1, got {n_step_update}"
       )
-    if munchausen is not None and (double or n_step_update > 1):
+    if munchausen is not None and n_step_update > 1:
       raise errors.UserError(
-        "munchausen wants double = False (it averages over actions) and"
-        f" n_step_update = 1, got {double} and {n_step_update}"
+        "munchausen is for n_step_update = 1, the steps between have no bonus,"
+        f" got {n_step_update}"
       )
     if return_network.state_spec:
       raise errors.UserError(
@@ -165,10 +151,6 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self._n = n_step_update
     self._target_update_tau = target_update_tau
     self._target_update_period = target_update_period
-    self._double = double
-    self._munchausen = munchausen
-    self._samples = samples
-    self._seed = seed
     self._gamma = gamma
     self._reward_scale_factor = reward_scale_factor
     self._gradient_clipping = gradient_clipping
@@ -189,19 +171,34 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
         name="train_step",
         aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
       )
-    policy = policies.ReturnPolicy(
-      time_step_spec,
-      action_spec,
-      return_network,
-      observation_and_action_constraint_splitter=self._splitter,
-      emit_log_probability=emit_log_probability,
+    self._predict = predicting.Predictor(
+      self._splitter, samples, seed, train_step_counter
     )
+    self._target_rule = targets.TargetRule(
+      self._predict,
+      self._network,
+      self._target_network,
+      double=double,
+      munchausen=munchausen,
+    )
+
+    def make_policy(**policy_options):
+      return policies.ReturnPolicy(
+        time_step_spec,
+        action_spec,
+        return_network,
+        observation_and_action_constraint_splitter=self._splitter,
+        emit_log_probability=emit_log_probability,
+        **policy_options,
+      )
+
+    self._make_policy = make_policy
     super().__init__(
       time_step_spec,
       action_spec,
-      policies.greedy(policy),
+      policies.greedy(make_policy()),
       policies.exploring(
-        policy,
+        make_policy(score=exploration, noisy=True),
         epsilon=epsilon_greedy,
         boltzmann_temperature=boltzmann_temperature,
       ),
@@ -216,6 +213,10 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   def return_network(self) -> network.Network:
     """The online network."""
     return self._network
+
+  def policy_by(self, score: scores.Score) -> tf_policy.TFPolicy:
+    """The policy that takes the action with the largest score."""
+    return policies.greedy(self._make_policy(score=score))
 
   def state_variables(self) -> list:
     """All that decides how learning goes on.
@@ -336,7 +337,8 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     predicted = self._predict(
       self._network, data.observation, Use.TAKEN, training
     ).at(data.action)
-    target = self._target(data)
+    reward = self._reward_scale_factor * data.reward
+    target = self._target_rule(data._replace(reward=reward))
     losses = data.mask * self._loss_per_example(predicted, target)
     total = common.aggregate_losses(
       per_example_loss=losses,
@@ -370,46 +372,6 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       gradients=[],
       finite=tf.add_n(list(bad.values())) == 0,
     )
-
-  def _predict(
-    self, net, observation, use: Use, training=False
-  ) -> ReturnDistribution:
-    """Distributions [B, A, N] of a (possibly masked) observation."""
-    observation, _ = return_policy.split(observation, self._splitter)
-    options = {}
-    if self._samples is not None:
-      options["num_particles"] = self._samples[min(use, Use.CHOICE)]
-    if getattr(net, "is_random", False):
-      # Of the step, so that a run cut anywhere draws the same when it goes on.
-      number = self.train_step_counter * len(Use) + use
-      options["seed"] = tf.stack([tf.constant(self._seed, tf.int64), number])
-    output, _ = net(observation, training=training, **options)
-    return ReturnDistribution.of(output)
-
-  def _target(self, data: transitions.Transition) -> ReturnDistribution:
-    """The Bellman target, [B, M]."""
-    reward = self._reward_scale_factor * data.reward
-    following = self._predict(
-      self._target_network, data.next_observation, Use.TARGET
-    )
-    _, mask = return_policy.split(data.next_observation, self._splitter)
-    if self._munchausen is None:
-      expected = self._choosing(data.next_observation, following).mean()
-      following = targets.greedy(following, expected, mask)
-    else:
-      following = self._munchausen.soft(following, mask)
-      now = self._predict(self._target_network, data.observation, Use.BONUS)
-      _, mask = return_policy.split(data.observation, self._splitter)
-      reward += self._munchausen.bonus(now, data.action, mask)
-    return bellman.backup(reward, data.discount, following)
-
-  def _choosing(self, observation, following) -> ReturnDistribution:
-    """The distributions [B, A, N] whose means choose the target's action."""
-    if self._double:
-      return self._predict(self._network, observation, Use.CHOICE)
-    if self._samples is not None:  # independent of what is backed up
-      return self._predict(self._target_network, observation, Use.CHOICE)
-    return following
 
 
 def _when(condition: tf.Tensor, function) -> None:

@@ -61,12 +61,11 @@ class FQFAgent(base.ReturnDistributionAgent):
   def _loss_per_example(
     self, predicted: ReturnDistribution, target: ReturnDistribution
   ) -> tf.Tensor:
-    # The target's particles count alike, as in the paper's equation 8, though
-    # their fractions differ.
-    even = target._replace(log_weights=None)
-    if self._munchausen is not None:
-      even = target
-    return self._quantile_loss(predicted, even)
+    # The greedy target's quantiles count alike in the paper's equation 8,
+    # whatever the width of their fractions.
+    if self._target_rule.munchausen is None:
+      target = target._replace(log_weights=None)
+    return self._quantile_loss(predicted, target)
 
   def _auxiliary_loss(
     self,

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from tf_mmdrl.agents import base
 from tf_mmdrl.agents.mmdqn_agent import mmd_loss
+from tf_mmdrl.agents.predicting import Samples
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.ops import bandwidths, kernels
 
@@ -20,7 +21,7 @@ class ImplicitMMDQNAgent(base.ReturnDistributionAgent):
   def __init__(
     self,
     *args,
-    samples: Optional[base.Samples] = None,
+    samples: Optional[Samples] = None,
     kernel: Optional[Union[kernels.Kernel, bandwidths.KernelRule]] = None,
     jit_compile: Optional[bool] = None,
     **options,
@@ -38,7 +39,7 @@ class ImplicitMMDQNAgent(base.ReturnDistributionAgent):
     self._mmd = mmd_loss(kernel, jit_compile)
     super().__init__(
       *args,
-      samples=samples or base.Samples(),
+      samples=samples or Samples(),
       jit_compile=jit_compile,
       **options,
     )

@@ -7,6 +7,7 @@ from typing import Optional
 import tensorflow as tf
 
 from tf_mmdrl.agents import base
+from tf_mmdrl.agents.predicting import Samples
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.losses import QuantileHuberLoss
 
@@ -21,7 +22,7 @@ class IQNAgent(base.ReturnDistributionAgent):
   def __init__(
     self,
     *args,
-    samples: Optional[base.Samples] = None,
+    samples: Optional[Samples] = None,
     kappa: float = 1.0,
     **options,
   ):
@@ -34,7 +35,7 @@ class IQNAgent(base.ReturnDistributionAgent):
       **options: those of the base class.
     """
     self._quantile_loss = QuantileHuberLoss(kappa)
-    super().__init__(*args, samples=samples or base.Samples(), **options)
+    super().__init__(*args, samples=samples or Samples(), **options)
 
   def _loss_per_example(
     self, predicted: ReturnDistribution, target: ReturnDistribution

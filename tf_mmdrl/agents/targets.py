@@ -1,13 +1,17 @@
-"""Target rules: from the next state's distributions to the one backed up."""
+"""Target rules: from a transition to the distribution it should predict."""
 
 import dataclasses
 import math
 from typing import Optional, Tuple
 
 import tensorflow as tf
+from tf_agents.networks import network
 
+from tf_mmdrl.agents import predicting, transitions
+from tf_mmdrl.agents.predicting import Use
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.ops import bellman
 from tf_mmdrl.policies import return_policy
 
 # The logarithm of no probability: exp gives 0, and sums stay finite.
@@ -97,3 +101,46 @@ class Munchausen:
     preference = tf.where(allowed, (expected - best) / self.temperature, _NEVER)
     log_policy = tf.maximum(tf.nn.log_softmax(preference), _NEVER)
     return log_policy, tf.where(allowed, self.temperature * log_policy, 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class TargetRule:
+  """The Bellman target of the greedy or of a soft policy.
+
+  Attributes:
+    predict: calls networks.
+    network: the online network.
+    target_network: what gives the target's distribution.
+    double: whether the online network chooses the action.
+    munchausen: the soft policy; the greedy one if None.
+  """
+
+  predict: predicting.Predictor
+  network: network.Network
+  target_network: network.Network
+  double: bool = False
+  munchausen: Optional[Munchausen] = None
+
+  def __call__(self, data: transitions.Transition) -> ReturnDistribution:
+    """Distributions [B, M], with no gradient."""
+    following = self.predict(
+      self.target_network, data.next_observation, Use.TARGET
+    )
+    mask, reward = self.predict.mask(data.next_observation), data.reward
+    if self.munchausen is None:
+      expected = self._choosing(data.next_observation, following).mean()
+      following = greedy(following, expected, mask)
+    else:
+      following = self.munchausen.soft(following, mask)
+      now = self.predict(self.target_network, data.observation, Use.BONUS)
+      mask = self.predict.mask(data.observation)
+      reward += self.munchausen.bonus(now, data.action, mask)
+    return bellman.backup(reward, data.discount, following)
+
+  def _choosing(self, observation, following) -> ReturnDistribution:
+    """The distributions [B, A, N] whose means choose the action."""
+    if self.double:
+      return self.predict(self.network, observation, Use.CHOICE)
+    if self.predict.samples is not None:  # independent of what is backed up
+      return self.predict(self.target_network, observation, Use.CHOICE)
+    return following

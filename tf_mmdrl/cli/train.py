@@ -5,8 +5,8 @@ import pathlib
 from typing import List, Optional
 
 from tf_mmdrl.cli import main, quiet
+from tf_mmdrl.train import algorithms, presets
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import presets
 
 # Flag -> the setting it is short for.
 _SHORT = {
@@ -21,7 +21,7 @@ _SHORT = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl train`."""
   parser.add_argument("--env", help="game or Gymnasium id")
-  parser.add_argument("--agent", help="the algorithm")
+  parser.add_argument("--agent", help="the algorithm; see mmdrl agents")
   parser.add_argument(
     "--preset", help="see mmdrl presets; by the environment if left out"
   )
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
   """Trains; 0 at the end, EXIT_STOPPED after a signal."""
   preset = args.preset or _preset_for(args.env)
-  config = configs.change(presets.get(preset), _settings(args))
+  config = configs.change(presets.get(preset), _settings(args, preset))
   path = pathlib.Path(args.run_dir or _default_directory(config, preset))
   with quiet.loading():
     from tf_mmdrl.train import run_directory, trainer
@@ -73,12 +73,16 @@ def run(args: argparse.Namespace) -> int:
   return main.EXIT_OK
 
 
-def _settings(args: argparse.Namespace) -> List[str]:
+def _settings(args: argparse.Namespace, preset: str) -> List[str]:
   """The flags as settings; those of --set come last and win."""
+  agent = args.agent or presets.get(preset).agent.name
   given = [
-    f"{setting}={getattr(args, flag)}"
-    for flag, setting in _SHORT.items()
-    if getattr(args, flag) is not None
+    *algorithms.get(agent).assignments(),
+    *(
+      f"{setting}={getattr(args, flag)}"
+      for flag, setting in _SHORT.items()
+      if getattr(args, flag) is not None
+    ),
   ]
   if args.xla is not None:
     given.append(f"system.xla={'on' if args.xla else 'off'}")
@@ -93,7 +97,9 @@ def _preset_for(env: Optional[str]) -> str:
   with quiet.loading():
     from tf_mmdrl import environments
 
-  return "atari" if environments.family(env) == "atari" else "minatar"
+  return {"atari": "atari", "minatar": "minatar"}.get(
+    environments.family(env), "classic"
+  )
 
 
 def _default_directory(config: configs.Config, preset: str) -> str:

@@ -1,6 +1,6 @@
 """The law of a return as weighted particles."""
 
-from typing import Any, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, NamedTuple, Optional, Tuple, Union
 
 import tensorflow as tf
 
@@ -33,15 +33,54 @@ class ReturnDistribution(NamedTuple):
       return self.values
     return ReturnDistribution(*(() if part is None else part for part in self))
 
-  def weights(self) -> Optional[tf.Tensor]:
-    """[..., N] weights; None if they are uniform."""
-    return None if self.log_weights is None else tf.exp(self.log_weights)
-
   def mean(self) -> tf.Tensor:
     """[...] expected returns, Q if there is an action axis."""
     if self.log_weights is None:
       return tf.reduce_mean(self.values, axis=-1)
     return tf.reduce_sum(self.weights() * self.values, axis=-1)
+
+  def deviation(self) -> tf.Tensor:
+    """[...] standard deviations."""
+    centred = tf.square(self.values - self.mean()[..., tf.newaxis])
+    return tf.sqrt(tf.reduce_sum(self.weights() * centred, axis=-1))
+
+  def particle_at(self, share: tf.Tensor) -> tf.Tensor:
+    """The particle where the weights before it add up to a share of all.
+
+    Args:
+      share: [...] in [0, 1); uniform draws give draws of the distribution.
+
+    Returns:
+      [...] particles, in the order they are in.
+    """
+    num = self.values.shape[-1]
+    if self.log_weights is None:
+      index = tf.cast(share * num, tf.int32)
+    else:
+      below = tf.cumsum(self.weights(), axis=-1) <= share[..., tf.newaxis]
+      index = tf.reduce_sum(tf.cast(below, tf.int32), axis=-1)
+    index = tf.minimum(index, num - 1)  # the sum of weights may round below 1
+    return tf.gather(self.values, index, batch_dims=index.shape.rank)
+
+  def distorted(
+    self, distortion: Callable[[tf.Tensor], tf.Tensor]
+  ) -> tf.Tensor:
+    """The mean after a distortion h of the cumulative distribution function.
+
+    Args:
+      distortion: h, increasing from h(0) = 0 to h(1) = 1, elementwise.
+
+    Returns:
+      [...] integral of z d h(F(z)), exact for the particles.
+    """
+    values, weights = self._sorted()
+    total = tf.reduce_sum(weights, axis=-1, keepdims=True)
+    cumulative = tf.clip_by_value(tf.cumsum(weights, -1) / total, 0.0, 1.0)
+    after = distortion(cumulative)
+    before = tf.pad(
+      after[..., :-1], [[0, 0]] * (after.shape.rank - 1) + [[1, 0]]
+    )
+    return tf.reduce_sum(values * (after - before), axis=-1)
 
   def weights(self) -> tf.Tensor:
     """[..., N] probabilities of the particles."""

@@ -28,6 +28,7 @@ class QuantileHuberLoss:
   ) -> tf.Tensor:
     """[B] losses of predicted [B, N] against target [B, M] distributions."""
     levels = predicted.levels
+    even = target.log_weights is None
     if levels is None:
       levels = quantiles.midpoints(predicted.values.shape[-1])
     return quantiles.quantile_huber(
@@ -35,5 +36,5 @@ class QuantileHuberLoss:
       levels,
       target.values,
       kappa=self.kappa,
-      target_weights=target.weights(),
+      target_weights=None if even else target.weights(),
     )

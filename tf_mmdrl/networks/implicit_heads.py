@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.networks import heads, noisy
+from tf_mmdrl.networks import draws, heads
 
 BASES = ("uniform", "normal")
 
@@ -108,9 +108,7 @@ class _Implicit(tf.keras.layers.Layer):
       levels = (tf.range(count, dtype=tf.float32) + 0.5) / count
       levels = tf.broadcast_to(levels, shape)
     else:
-      levels = tf.random.stateless_uniform(shape, noisy.fold(seed, 2))
-      if self._base == "normal":  # away from 0, whose quantile is infinite
-        levels = tf.maximum(levels, 2.0**-24)
+      levels = draws.uniform(shape, draws.fold(seed, 2))
     numbers = tf.math.ndtri(levels) if self._base == "normal" else levels
     values = self._images(features, numbers, training=training, seed=seed)
     levels = tf.zeros_like(values) + levels[:, tf.newaxis]

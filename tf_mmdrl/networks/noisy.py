@@ -1,14 +1,11 @@
-"""Noisy layers: Fortunato et al., "Noisy Networks for Exploration", 2018.
-
-What is random in a network draws from a seed that the caller gives, int [2],
-as `tf.random.stateless` functions do. A seed made of the training step lets a
-resumed run draw what the run that was never cut drew.
-"""
+"""Noisy layers: Fortunato et al., "Noisy Networks for Exploration", 2018."""
 
 import math
 from typing import Any, Optional
 
 import tensorflow as tf
+
+from tf_mmdrl.networks import draws
 
 _SIGMA = 0.5  # Section 3.2, for factorised noise
 
@@ -57,7 +54,7 @@ class NoisyDense(tf.keras.layers.Layer):
 
   def _noise(self, seed, width):
     """f(e) of the inputs [F] and of the outputs [units], equations 10-11."""
-    noise = tf.random.stateless_normal([width + self._units], seed)
+    noise = draws.normal([width + self._units], seed)
     noise = tf.sign(noise) * tf.sqrt(tf.abs(noise))
     noise = tf.cast(noise, self.compute_dtype)
     return noise[:width], noise[width:]
@@ -69,14 +66,7 @@ def through(
   """The last layer's output, with fresh noise in each noisy layer."""
   for index, layer in enumerate(layers):
     if isinstance(layer, NoisyDense):
-      inputs = layer(inputs, seed=fold(seed, index))
+      inputs = layer(inputs, seed=draws.fold(seed, index))
     else:
       inputs = layer(inputs, training=training)
   return inputs
-
-
-def fold(seed: Optional[tf.Tensor], number: int) -> Optional[tf.Tensor]:
-  """A seed for one of several uses; None stays None."""
-  if seed is None:
-    return None
-  return tf.random.experimental.stateless_fold_in(seed, number)

@@ -7,7 +7,7 @@ from tf_agents.networks import network, utils
 from tf_agents.utils import nest_utils
 
 from tf_mmdrl.core import errors, specs
-from tf_mmdrl.networks import heads, noisy, streams, torsos
+from tf_mmdrl.networks import draws, heads, noisy, streams, torsos
 
 
 class ReturnNetwork(network.Network):
@@ -132,10 +132,10 @@ class ReturnNetwork(network.Network):
     outer_rank = nest_utils.get_outer_rank(observation, self.input_tensor_spec)
     squash = utils.BatchSquash(outer_rank)
     observation = tf.nest.map_structure(squash.flatten, observation)
-    features = self.features(observation, training, noisy.fold(seed, 0))
+    features = self.features(observation, training, draws.fold(seed, 0))
     options = {} if num_particles is None else {"num_particles": num_particles}
     output = self._head(
-      features, training=training, seed=noisy.fold(seed, 1), **options
+      features, training=training, seed=draws.fold(seed, 1), **options
     ).as_nest()
     return tf.nest.map_structure(squash.unflatten, output), network_state
 

@@ -5,7 +5,7 @@ from typing import Optional, Sequence
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.networks import noisy, torsos
+from tf_mmdrl.networks import draws, noisy, torsos
 
 
 class ActionStream(tf.keras.layers.Layer):
@@ -60,7 +60,7 @@ class ActionStream(tf.keras.layers.Layer):
 
     def run(layers, number):
       return noisy.through(
-        layers, features, training=training, seed=noisy.fold(seed, number)
+        layers, features, training=training, seed=draws.fold(seed, number)
       )
 
     outputs = tf.reshape(run(self._advantage, 0), self._shape)

@@ -2,14 +2,17 @@
 
 `gaussian:8`, `gaussian_mixture:8,10,12`, `gaussian_mixture:1..10`,
 `unrectified:1`, `laplace:2`, `multiquadric:1`, `exp_prod:3`, and sums of these
-with coefficients: `0.5*gaussian:1+unrectified:1`.
+with coefficients: `0.5*gaussian:1+unrectified:1`. Alone, rules that make a
+Gaussian as training goes on: `gaussian_median` (a bandwidth of 2 x the median
+of the squared distances; `gaussian_median:1` for another factor) and
+`gaussian_annealed:10->1` (over the run).
 """
 
 import re
-from typing import Callable, Dict, List
+from typing import Callable, Dict, List, Union
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.ops import kernels
+from tf_mmdrl.ops import bandwidths, kernels
 
 _ONE_PARAMETER: Dict[str, Callable[[float], kernels.Kernel]] = {
   "gaussian": kernels.gaussian,
@@ -19,7 +22,36 @@ _ONE_PARAMETER: Dict[str, Callable[[float], kernels.Kernel]] = {
   "exp_prod": kernels.exp_prod,
 }
 _MIXTURE = "gaussian_mixture"
-NAMES = (*_ONE_PARAMETER, _MIXTURE)
+_MEDIAN, _ANNEALED = "gaussian_median", "gaussian_annealed"
+NAMES = (*_ONE_PARAMETER, _MIXTURE, _MEDIAN, _ANNEALED)
+
+
+def parse_rule(
+  text: str, num_updates: int
+) -> Union[kernels.Kernel, bandwidths.KernelRule]:
+  """The kernel, or the rule that makes one, that `text` names.
+
+  Args:
+    text: a rule, or what `parse` takes.
+    num_updates: of the run, for annealing.
+
+  Returns:
+    The kernel or the rule.
+  """
+  name, _, parameters = (part.strip() for part in text.partition(":"))
+  if name == _MEDIAN:
+    return bandwidths.median(_number(parameters or "2", text))
+  if name == _ANNEALED:
+    start, arrow, end = parameters.partition("->")
+    if not arrow:
+      raise errors.UserError(
+        f"kernel {name!r} wants two bandwidths, got {text!r}; write for example"
+        f" {name}:10->1"
+      )
+    return bandwidths.annealed(
+      _number(start, text), _number(end, text), num_updates
+    )
+  return parse(text)
 
 
 def parse(text: str) -> kernels.Kernel:
@@ -44,6 +76,11 @@ def parse(text: str) -> kernels.Kernel:
 
 def _term(text: str) -> kernels.Kernel:
   name, colon, parameters = text.partition(":")
+  if name in (_MEDIAN, _ANNEALED):
+    raise errors.UserError(
+      f"kernel {name!r} follows training: it is for mmdrl train, and alone,"
+      f" without sums or coefficients, got {text!r}"
+    )
   if name not in NAMES:
     raise errors.unknown_name("kernel", name, NAMES)
   if not colon or not parameters.strip():

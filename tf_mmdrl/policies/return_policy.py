@@ -16,12 +16,13 @@ from tf_agents.typing import types
 
 from tf_mmdrl.core import specs
 from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.policies import scores
 
 
 class ReturnPolicy(tf_policy.TFPolicy):
-  """Actions by the mean of their return distribution.
+  """Actions by a score of their return distribution, the mean by default.
 
-  As TF-Agents' QPolicy, it gives the expected returns as logits, for a greedy,
+  As TF-Agents' QPolicy, it gives the scores as logits, for a greedy,
   epsilon-greedy or Boltzmann wrapper to choose by.
   """
 
@@ -31,6 +32,8 @@ class ReturnPolicy(tf_policy.TFPolicy):
     action_spec,
     return_network: network.Network,
     *,
+    score: scores.Score = scores.Mean(),  # noqa: B008  (it is frozen)
+    noisy: bool = False,
     observation_and_action_constraint_splitter: Optional[types.Splitter] = None,
     emit_log_probability: bool = False,
     emit_particles: bool = False,
@@ -42,22 +45,30 @@ class ReturnPolicy(tf_policy.TFPolicy):
       time_step_spec: of the environment.
       action_spec: a scalar, discrete action from 0.
       return_network: observation -> `[B, A, N]`.
+      score: what to choose by; see `scores`.
+      noisy: whether the network's noise and draws are on, for exploration.
       observation_and_action_constraint_splitter: observation -> (the network's
         part, `[B, A]` mask of the actions allowed).
       emit_log_probability: whether the policy's info has log-probabilities.
       emit_particles: whether the policy's info is `{"particles": [B, A, N]}`.
       name: of the policy.
     """
-    specs.num_actions(action_spec)
+    self._num_actions = specs.num_actions(action_spec)
     self._network = return_network
+    self._score = score
+    self._noisy = noisy
+    keeps = score.draws is scores.Draws.EACH_EPISODE
+    state_spec = tf.TensorSpec([1], tf.float32, "draw") if keeps else ()
     self._emit_particles = emit_particles
     info_spec: types.NestedTensorSpec = ()
     if emit_particles:
-      shape = return_network.create_variables().shape[-2:]
+      output = return_network.create_variables()
+      shape = ReturnDistribution.of(output).values.shape[-2:]
       info_spec = {"particles": tf.TensorSpec(shape, tf.float32, "particles")}
     super().__init__(
       time_step_spec,
       action_spec,
+      policy_state_spec=state_spec,
       info_spec=info_spec,
       clip=False,
       emit_log_probability=emit_log_probability,
@@ -74,9 +85,15 @@ class ReturnPolicy(tf_policy.TFPolicy):
     observation, mask = split(
       time_step.observation, self.observation_and_action_constraint_splitter
     )
-    particles, _ = self._network(observation, step_type=time_step.step_type)
-    expected = ReturnDistribution.of(particles).mean()
-    logits = allowed(expected, mask)
+    options = {}
+    if self._noisy and getattr(self._network, "is_random", False):
+      options["seed"] = tf.random.uniform([2], maxval=2**31 - 1, dtype=tf.int32)
+    output, _ = self._network(
+      observation, step_type=time_step.step_type, **options
+    )
+    distributions = ReturnDistribution.of(output)
+    uniform, policy_state = self._draw(time_step, policy_state)
+    logits = allowed(self._score(distributions, uniform), mask)
     spec = tf.nest.flatten(self.action_spec)[0]
     distribution = tfp.distributions.Categorical(
       logits=logits, dtype=spec.dtype
@@ -84,8 +101,22 @@ class ReturnPolicy(tf_policy.TFPolicy):
     return policy_step.PolicyStep(
       tf.nest.pack_sequence_as(self.action_spec, [distribution]),
       policy_state,
-      {"particles": particles} if self._emit_particles else (),
+      {"particles": distributions.values} if self._emit_particles else (),
     )
+
+  def _draw(self, time_step, policy_state):
+    """What the score draws from, and the new state."""
+    batch = tf.shape(time_step.step_type)
+    draws = self._score.draws
+    if draws is scores.Draws.EACH_STEP:
+      shape = tf.concat([batch, [self._num_actions]], axis=0)
+      return tf.random.uniform(shape), policy_state
+    if draws is scores.Draws.EACH_EPISODE:
+      fresh = tf.random.uniform(tf.concat([batch, [1]], axis=0))
+      first = time_step.is_first()[..., tf.newaxis]
+      kept = tf.where(first, fresh, policy_state)
+      return kept, kept
+    return tf.zeros([]), policy_state
 
 
 def split(observation, splitter):

@@ -1,6 +1,6 @@
 """Plays a batch of environments into replay."""
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Union
 
 import numpy as np
 from tf_agents.trajectories import policy_step, trajectory
@@ -8,7 +8,21 @@ from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import replay
 from tf_mmdrl.core import errors
+from tf_mmdrl.policies.scores import Draws
 from tf_mmdrl.train.exact_environment import ExactEnvironment
+
+
+class Exploration(NamedTuple):
+  """How actions that are not random are chosen.
+
+  Attributes:
+    act: (observations [B, ...], uniform draws [B, A] or [B, 1], seed [2]) ->
+      actions [B].
+    draws: which draws it wants.
+  """
+
+  act: Callable[..., np.ndarray]
+  draws: Draws
 
 
 class Explorer:
@@ -20,19 +34,20 @@ class Explorer:
 
   def __init__(
     self,
-    act: Callable[[np.ndarray], np.ndarray],
+    act: Union[Callable[[np.ndarray], np.ndarray], Exploration],
     num_actions: int,
     generator: np.random.Generator,
   ):
     """Wraps a policy.
 
     Args:
-      act: observations [B, ...] -> greedy actions [B].
+      act: observations [B, ...] -> greedy actions [B], or an exploration.
       num_actions: |A|.
       generator: what draws.
     """
     self._act = act
     self._num_actions = num_actions
+    self._kept = np.zeros([0, 1], np.float32)
     self.generator = generator
 
   def __call__(self, time_step: ts.TimeStep, epsilon: float) -> np.ndarray:
@@ -40,9 +55,37 @@ class Explorer:
     batch = time_step.step_type.shape
     explore = self.generator.random(batch) < epsilon
     random = self.generator.integers(self._num_actions, size=batch)
+    extras: Sequence[np.ndarray] = ()
+    act = self._act
+    if isinstance(act, Exploration):
+      extras = self._extras(time_step, act.draws)
+      act = act.act
     if explore.all():
       return random
-    return np.where(explore, random, self._act(time_step.observation))
+    return np.where(explore, random, act(time_step.observation, *extras))
+
+  def state(self) -> Dict[str, Any]:
+    """The generator and what is kept through an episode, as JSON values."""
+    return {
+      "generator": self.generator.bit_generator.state,
+      "kept": self._kept.tolist(),
+    }
+
+  def set_state(self, state: Dict[str, Any]) -> None:
+    """Goes on from `state`."""
+    self.generator.bit_generator.state = state["generator"]
+    self._kept = np.float32(state["kept"]).reshape([-1, 1])
+
+  def _extras(self, time_step, draws: Draws) -> Sequence[np.ndarray]:
+    """Uniform draws and a seed for the network's noise."""
+    first = time_step.step_type[:, np.newaxis] == ts.StepType.FIRST
+    width = self._num_actions if draws is Draws.EACH_STEP else 1
+    uniform = self.generator.random([len(first), width], np.float32)
+    if draws is Draws.EACH_EPISODE:
+      if len(self._kept) != len(first):
+        self._kept = uniform
+      self._kept = uniform = np.where(first, uniform, self._kept)
+    return uniform, self.generator.integers(2**31 - 1, size=2)
 
 
 class Collector:
@@ -92,7 +135,7 @@ class Collector:
       "episodes": self.episodes,
       "scores": self.scores,
       "running": self._running.tolist(),
-      "generator": self._explorer.generator.bit_generator.state,
+      "explorer": self._explorer.state(),
     }
 
   def set_state(self, state: Dict[str, Any]) -> None:
@@ -101,7 +144,7 @@ class Collector:
     self.episodes = state["episodes"]
     self.scores = list(state["scores"])
     self._running[:] = state["running"]
-    self._explorer.generator.bit_generator.state = state["generator"]
+    self._explorer.set_state(state["explorer"])
 
   def _start_afresh(self) -> None:
     """Cuts all episodes short, in replay too: LAST, with the discount of 1."""

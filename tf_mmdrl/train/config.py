@@ -42,7 +42,45 @@ class AgentConfig(settings.Group):
   double: bool = settings.setting(
     False, "the online network chooses target actions"
   )
+  munchausen: bool = settings.setting(
+    False, "a log-policy bonus and a soft target"
+  )
+  reward_scale: float = settings.setting(
+    1.0, "what multiplies rewards in learning", above=0
+  )
+  exploration: str = settings.setting(
+    "mean",
+    "what exploring actions maximise: mean, thompson, bootstrapped, ucb:BETA,"
+    " boltzmann:T",
+  )
   kernel: str = settings.setting("gaussian_mixture:1..10", "kernel of the MMD")
+  kappa: float = settings.setting(
+    1.0, "of the Huber loss of quantiles: qrdqn, iqn, fqf", low=0
+  )
+  v_min: float = settings.setting(-10.0, "lowest atom: c51, rainbow")
+  v_max: float = settings.setting(10.0, "highest atom: c51, rainbow")
+  base: str = settings.setting(
+    "uniform",
+    "what implicit particles are drawn from: implicit_mmdqn",
+    choices=("uniform", "normal"),
+  )
+  target_particles: int = settings.setting(
+    64, "N', drawn for targets: iqn, implicit_mmdqn", low=1
+  )
+  choice_particles: int = settings.setting(
+    32, "K, to choose actions by: iqn, implicit_mmdqn", low=1
+  )
+  entropy: float = settings.setting(0.0, "bonus for even fractions: fqf", low=0)
+  fraction_learning_rate: float = settings.setting(
+    2.5e-9, "of the proposal of fractions: fqf", above=0
+  )
+  kernel_learning_rate: float = settings.setting(
+    1e-4, "of the kernel's map: adversarial_mmdqn", above=0
+  )
+  knots: str = settings.setting(
+    "", "of that map, joined by commas; none: bandwidths alone"
+  )
+  bound: float = settings.setting(3.0, "of that map's slopes", above=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,8 +95,14 @@ class NetworkConfig(settings.Group):
   padding: str = settings.setting(
     "valid", "of convolutions", choices=("valid", "same")
   )
-  num_particles: int = settings.setting(200, "N, particles of an action", low=1)
+  num_particles: int = settings.setting(
+    200, "N: particles, quantiles or atoms of an action", low=1
+  )
   dueling: bool = settings.setting(False, "separate value and advantage")
+  noisy: bool = settings.setting(False, "noise in the weights, to explore")
+  embedding: int = settings.setting(
+    64, "cosines of a draw: iqn, fqf, implicit_mmdqn", low=1
+  )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +110,7 @@ class ReplayConfig(settings.Group):
   """What it remembers."""
 
   capacity: int = settings.setting(1_000_000, "steps kept, over all", low=1)
-  prioritized: bool = settings.setting(False, "draw by the size of the error")
+  prioritized: bool = settings.setting(False, "draw by the size of the loss")
   alpha: float = settings.setting(0.5, "exponent of priorities", low=0, high=1)
   beta_start: float = settings.setting(
     0.4, "exponent of importance weights at first", low=0, high=1
@@ -99,7 +143,10 @@ class ScheduleConfig(settings.Group):
   )
   batch_size: int = settings.setting(32, "examples of an update", low=1)
   target_period: int = settings.setting(
-    10_000, "steps between copies to the target network", low=1
+    10_000, "steps between updates of the target network", low=1
+  )
+  target_tau: float = settings.setting(
+    1.0, "share of new weights in such an update", above=0, high=1
   )
   epsilon_start: float = settings.setting(
     1.0, "exploration at first", low=0, high=1
@@ -124,7 +171,15 @@ class EvaluationConfig(settings.Group):
   steps: int = settings.setting(
     0, "if above 0, episodes until so many steps instead", low=0
   )
+  enough: float = settings.setting(
+    1e9, "an evaluation with this score ends the run"
+  )
   epsilon: float = settings.setting(0.001, "random actions", low=0, high=1)
+  score: str = settings.setting(
+    "mean",
+    "what actions maximise: mean, cvar:LEVEL, mean_deviation:LAMBDA, wang:ETA,"
+    " cpw:ETA",
+  )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The parts of a run, made from its configuration."""
 
-from typing import Any, Callable, Dict, NamedTuple
+from typing import Any, Callable, NamedTuple, Union
 
 import numpy as np
 import tensorflow as tf
@@ -11,10 +11,13 @@ from tf_agents.trajectories import time_step as ts
 from tf_mmdrl import agents, environments, networks, replay
 from tf_mmdrl.agents import base
 from tf_mmdrl.core import errors
+from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.environments import atari
 from tf_mmdrl.networks import torsos
-from tf_mmdrl.ops import kernel_names
-from tf_mmdrl.train.config import Config, NetworkConfig
+from tf_mmdrl.policies import names as policy_names
+from tf_mmdrl.train import agents_by_name
+from tf_mmdrl.train.collector import Exploration
+from tf_mmdrl.train.config import Config
 
 _SMALLEST_NATURE = 36  # pixels that the Nature convolutions need, each way
 
@@ -62,11 +65,11 @@ def environment(
 
 
 def network(
-  config: NetworkConfig, observation_spec: Any, action_spec: Any
-) -> networks.ParticleNetwork:
-  """The network observation -> particles [B, A, N]."""
-  shape = observation_spec.shape
-  torso = config.torso
+  config: Config, observation_spec: Any, action_spec: Any
+) -> networks.ReturnNetwork:
+  """The network observation -> return distributions [B, A, N]."""
+  shape, group = observation_spec.shape, config.network
+  torso = group.torso
   if torso == "auto":
     large = len(shape) == 3 and min(shape[:2]) >= _SMALLEST_NATURE
     small = "minatar" if len(shape) == 3 else "mlp"
@@ -81,33 +84,23 @@ def network(
     "minatar": (torsos.MINATAR_CONV, torsos.MINATAR_FC),
     "mlp": (None, (256, 256)),
   }[torso]
-  return networks.ParticleNetwork(
+  return networks.ReturnNetwork(
     observation_spec,
     action_spec,
-    config.num_particles,
+    agents_by_name.parts(config.agent.name).head(config),
     conv_layer_params=convolutions,
     fc_layer_params=dense,
-    padding=config.padding,
-    dueling=config.dueling,
+    padding=group.padding,
+    dueling=group.dueling,
+    noisy_layers=group.noisy,
   )
-
-
-def _mmdqn(config: Config, *args: Any, **options: Any) -> agents.MMDQNAgent:
-  kernel = kernel_names.parse(config.agent.kernel)
-  return agents.MMDQNAgent(*args, kernel=kernel, **options)
-
-
-AGENTS: Dict[str, Callable[..., base.ReturnDistributionAgent]] = {
-  "mmdqn": _mmdqn,
-}
 
 
 def agent(
   config: Config, env: py_environment.PyEnvironment
 ) -> base.ReturnDistributionAgent:
   """The agent, with weights that depend on the seed only."""
-  if config.agent.name not in AGENTS:
-    raise errors.unknown_name("agent", config.agent.name, AGENTS)
+  parts = agents_by_name.parts(config.agent.name)
   tf.keras.utils.set_random_seed(seeds(config).network)
   time_step_spec = tensor_spec.from_spec(env.time_step_spec())
   action_spec = tensor_spec.from_spec(env.action_spec())
@@ -115,15 +108,19 @@ def agent(
     config.optimizer.learning_rate, epsilon=config.optimizer.epsilon
   )
   per_update = config.schedule.steps_per_update
-  made = AGENTS[config.agent.name](
-    config,
+  made = parts.agent(
     time_step_spec,
     action_spec,
-    network(config.network, time_step_spec.observation, action_spec),
+    network(config, time_step_spec.observation, action_spec),
     optimizer,
+    **parts.options(config),
     gamma=config.agent.gamma,
     n_step_update=config.agent.n_step,
     double=config.agent.double,
+    munchausen=agents.Munchausen() if config.agent.munchausen else None,
+    reward_scale_factor=config.agent.reward_scale,
+    seed=seeds(config).network,
+    target_update_tau=config.schedule.target_tau,
     target_update_period=max(1, config.schedule.target_period // per_update),
     gradient_clipping=config.optimizer.gradient_clipping or None,
     jit_compile={"auto": None, "on": True, "off": False}[config.system.xla],
@@ -160,16 +157,44 @@ def replay_buffer(
 
 
 def greedy(
-  learner: base.ReturnDistributionAgent,
+  learner: base.ReturnDistributionAgent, score: str = "mean"
 ) -> Callable[[np.ndarray], np.ndarray]:
   """A compiled function: observations [B, ...] -> greedy actions [B]."""
+  policy = learner.policy_by(policy_names.parse(score))
 
   @tf.function(autograph=False)
   def act(observation):
     step = ts.restart(observation, batch_size=observation.shape[0])
-    return learner.policy.action(step).action
+    return policy.action(step).action
 
   return lambda observation: act(tf.convert_to_tensor(observation)).numpy()
+
+
+def exploration(
+  config: Config, learner: base.ReturnDistributionAgent
+) -> Union[Callable[[np.ndarray], np.ndarray], Exploration]:
+  """How to explore, besides the random actions of epsilon."""
+  if config.agent.exploration == "mean" and not config.network.noisy:
+    return greedy(learner)
+  schedule, net = config.schedule, learner.return_network
+  num_updates = max(1, schedule.steps // schedule.steps_per_update)
+
+  def progress():
+    return tf.cast(learner.train_step_counter, tf.float32) / num_updates
+
+  score = policy_names.parse(config.agent.exploration, progress)
+
+  @tf.function(autograph=False)
+  def act(observation, uniform, seed):
+    options = {"seed": seed} if config.network.noisy else {}
+    output, _ = net(observation, **options)
+    scores = score(ReturnDistribution.of(output), uniform)
+    return tf.argmax(scores, axis=-1)
+
+  def call(*args: np.ndarray) -> np.ndarray:
+    return act(*map(tf.convert_to_tensor, args)).numpy()
+
+  return Exploration(call, score.draws)
 
 
 def epsilon(config: Config, step: int) -> float:

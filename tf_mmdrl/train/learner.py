@@ -23,7 +23,7 @@ class Priorities(NamedTuple):
   """New priorities that have not reached replay yet; each [K, B]."""
 
   ids: np.ndarray
-  errors: np.ndarray
+  losses: np.ndarray
 
 
 class Learner:
@@ -95,16 +95,16 @@ class Learner:
     planes, info = batches
     try:
       if writer is None:
-        losses, td_errors = self._update(planes, info.weights)
+        losses, per_example = self._update(planes, info.weights)
       else:
         with writer.as_default():
-          losses, td_errors = self._update_and_report(planes, info.weights)
+          losses, per_example = self._update_and_report(planes, info.weights)
     except tf.errors.InvalidArgumentError as error:
       raise errors.UserError(
         f"{_reason(error)} The last checkpoint is whole."
       ) from error
     if isinstance(self._buffer.replay.sampler, replay.PrioritizedSampler):
-      self.pending = Priorities(info.ids.numpy(), np.abs(td_errors.numpy()))
+      self.pending = Priorities(info.ids.numpy(), per_example.numpy())
     return float(losses.numpy().mean(dtype=np.float64))
 
   def rewind(self) -> None:
@@ -131,20 +131,20 @@ class Learner:
     )
 
   def _updates(self, planes: Any, weights: tf.Tensor) -> Tuple[tf.Tensor, ...]:
-    """Losses [K] and TD errors [K, B] of K updates in turn."""
+    """Losses [K] and those of each example [K, B] of K updates in turn."""
     num_updates, batch_size = self._size
 
-    def body(k, losses, td_errors):
+    def body(k, losses, per_example):
       batch = tf.nest.map_structure(lambda part: part[k], planes)
       experience = self._buffer.from_planes(batch, stacks.stack_last_now)
       info = self._agent.train(experience, weights[k])
       return (
         k + 1,
         losses.write(k, info.loss),
-        td_errors.write(k, info.extra.td_error),
+        per_example.write(k, info.extra.td_loss),
       )
 
-    _, losses, td_errors = tf.while_loop(
+    _, losses, per_example = tf.while_loop(
       lambda k, *_: k < num_updates,
       body,
       (
@@ -154,7 +154,7 @@ class Learner:
       ),
       parallel_iterations=1,
     )
-    return losses.stack(), td_errors.stack()
+    return losses.stack(), per_example.stack()
 
 
 def _reason(error: tf.errors.InvalidArgumentError) -> str:

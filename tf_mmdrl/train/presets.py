@@ -77,6 +77,29 @@ PRESETS: Dict[str, Preset] = {
       system=dict(checkpoint_period=50_000),
     ),
   ),
+  "classic": Preset(
+    "CartPole or another small task of Gymnasium, 60k steps",
+    Config().replace(
+      environment=dict(name="CartPole-v1", num_envs=8),
+      # Returns of up to 100 would be out of reach of the kernel's bandwidths,
+      # 1 to 10, and of C51's atoms.
+      agent=dict(n_step=2, reward_scale=0.1),
+      network=dict(num_particles=50),
+      replay=dict(capacity=60_000),
+      optimizer=dict(learning_rate=5e-4, epsilon=1e-5),
+      schedule=dict(
+        steps=60_000,
+        learning_starts=1_000,
+        steps_per_update=1,
+        batch_size=64,
+        target_period=200,
+        epsilon_end=0.02,
+        epsilon_steps=10_000,
+      ),
+      evaluation=dict(period=2_000, num_envs=20, episodes=20, epsilon=0.0),
+      system=dict(log_period=2_000, checkpoint_period=20_000),
+    ),
+  ),
   "minatar": Preset("any MinAtar game, 3M steps", _MINATAR),
   "atari": Preset("any Atari game on one desktop machine, 10M steps", _ATARI),
   # Appendix B for the agent. The rest is the authors' code: learning starts at

@@ -44,16 +44,18 @@ class RunState:
     self.config = config
     environment = factories.environment(config)
     self.agent = factories.agent(config, environment)
-    self.act = factories.greedy(self.agent)
+    self.act = factories.greedy(self.agent, config.evaluation.score)
     self.buffer = factories.replay_buffer(config, environment, self.agent)
-    exploration = np.random.default_rng(factories.seeds(config).exploration)
+    generator = np.random.default_rng(factories.seeds(config).exploration)
     num_actions = int(environment.action_spec().maximum) + 1
     num_envs = config.environment.num_envs
     self.collector = Collector(
       ExactEnvironment(
         environment, -(-config.environment.rebuild_period // num_envs)
       ),
-      Explorer(self.act, num_actions, exploration),
+      Explorer(
+        factories.exploration(config, self.agent), num_actions, generator
+      ),
       self.buffer,
       lambda step: factories.epsilon(config, step),
     )
@@ -152,7 +154,7 @@ class RunState:
     tables = {"actions": environment.actions}
     if self.learner.pending is not None:
       tables["priority_ids"] = self.learner.pending.ids
-      tables["priority_errors"] = self.learner.pending.errors
+      tables["priority_losses"] = self.learner.pending.losses
     return tables
 
   def _write(self, directory: pathlib.Path, manifest: str) -> None:
@@ -183,7 +185,7 @@ class RunState:
     self.learner.pending = None
     if "priority_ids" in tables:
       self.learner.pending = Priorities(
-        tables["priority_ids"], tables["priority_errors"]
+        tables["priority_ids"], tables["priority_losses"]
       )
 
 

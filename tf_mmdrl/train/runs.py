@@ -50,7 +50,7 @@ def exported(
     (environment.observation_spec(), environment.action_spec())
   )
   environment.close()
-  net = factories.network(config.network, observation, action)
+  net = factories.network(config, observation, action)
   net.create_variables()
   return serving.load(net, directory.export, version)
 

@@ -129,7 +129,9 @@ class Trainer:
     self._watcher.show(state.step, loss)
 
   def _is_over(self) -> bool:
-    return self._state.step >= self._config.schedule.steps
+    best = self._state.metrics.best_score
+    enough = best is not None and best >= self._config.evaluation.enough
+    return enough or self._state.step >= self._config.schedule.steps
 
   def _is_due(self, period: int, last: int) -> bool:
     """Whether a multiple of the period has been passed since `last`."""

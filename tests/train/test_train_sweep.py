@@ -1,0 +1,104 @@
+"""A real sweep of two small runs, cut and continued."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import train_fixtures
+
+from tf_mmdrl.cli import main
+from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import presets, sweeps
+
+
+def _arguments(directory, **changed):
+  small = train_fixtures.small("schedule.steps=480")
+  base = presets.get("quickstart")
+  settings = [
+    f"{name}={new}"
+    for (name, old, _), (_, new, _) in zip(
+      configs.fields(base), configs.fields(small)
+    )
+    if old != new
+  ]
+  flags = {
+    "--envs": "MinAtar/Breakout",
+    "--agents": "dqn,mmdqn",
+    "--seeds": "0",
+    "--preset": "quickstart",
+    "--run-dir": str(directory),
+    **changed,
+  }
+  line = ["sweep", *(part for pair in flags.items() for part in pair)]
+  for setting in settings:
+    if not setting.startswith("network.num_particles"):
+      line += ["--set", setting]
+  return line
+
+
+def test_a_sweep_goes_on_where_it_was_cut(tmp_path, capsys):
+  line = _arguments(tmp_path / "sweep")
+  process = subprocess.Popen(
+    [sys.executable, "-m", "tf_mmdrl", *line],
+    env={**os.environ, "PYTHONPATH": str(pathlib.Path.cwd())},
+    start_new_session=True,
+  )
+  table = tmp_path / "sweep" / "sweep.csv"
+  deadline = time.monotonic() + 240
+  while not table.exists() and time.monotonic() < deadline:
+    time.sleep(0.2)
+  os.killpg(process.pid, signal.SIGKILL)  # in the middle of the second run
+  process.wait()
+  assert [row.agent for row in sweeps.finished(tmp_path / "sweep")] == ["dqn"]
+  assert main.main(line) == 0
+  printed = capsys.readouterr().out
+  assert "1 of 2 runs are finished already" in printed
+  assert "[2/2] MinAtar/Breakout mmdqn seed 0" in printed
+  rows = sweeps.finished(tmp_path / "sweep")
+  assert [row.agent for row in rows] == ["dqn", "mmdqn"]
+  for row in rows:
+    path = tmp_path / "sweep" / "MinAtar-Breakout" / row.agent / "seed0"
+    assert (path / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+  "flag, value, message",
+  [
+    ("--agents", "dqn,mmdqm", "did you mean.*mmdqn"),
+    ("--agents", ",", "--agents wants names"),
+    ("--seeds", "0,x", "--seeds wants whole numbers"),
+    ("--jobs", "0", "--jobs must be at least 1"),
+    ("--preset", "minatr", "did you mean.*minatar"),
+  ],
+)
+def test_bad_input_is_one_line(flag, value, message, tmp_path, capsys):
+  line = _arguments(tmp_path, **{flag: value})
+  assert main.main(line) == 2
+  error = capsys.readouterr().err
+  assert error.count("\n") == 1
+  assert re.search(message, error)
+
+
+def test_a_damaged_table_names_its_line(tmp_path, capsys):
+  (tmp_path / "sweep.csv").write_text(",".join(sweeps.Row._fields) + "\na,b\n")
+  assert main.main(_arguments(tmp_path)) == 2
+  assert "line 2" in capsys.readouterr().err
+
+
+def test_table_averages_over_seeds():
+  rows = [
+    sweeps.Row("A", "dqn", 0, 1.0, 2.0, 1.0, ""),
+    sweeps.Row("A", "dqn", 1, 3.0, 3.0, 1.0, ""),
+    sweeps.Row("B", "mmdqn", 0, 5.0, 5.0, 1.0, ""),
+  ]
+  lines = [line.split() for line in sweeps.table(rows)]
+  assert lines == [
+    ["game", "dqn", "mmdqn"],
+    ["A", "2.00", "-"],
+    ["B", "-", "5.00"],
+  ]

@@ -1,0 +1,87 @@
+"""`mmdrl sweep`: games x agents x seeds."""
+
+import argparse
+import pathlib
+from typing import List
+
+from tf_mmdrl.cli import main, quiet
+from tf_mmdrl.core import errors
+from tf_mmdrl.train import algorithms, presets
+
+_MINATAR = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl sweep`."""
+  parser.add_argument(
+    "--envs",
+    default=",".join(f"MinAtar/{game}" for game in _MINATAR),
+    help="games, joined by commas",
+  )
+  parser.add_argument(
+    "--agents",
+    default="dqn,c51,qrdqn,iqn,mmdqn",
+    help="algorithms, joined by commas",
+  )
+  parser.add_argument("--seeds", default="0,1", help="joined by commas")
+  parser.add_argument("--preset", default="minatar", help="see mmdrl presets")
+  parser.add_argument("--steps", help="agent steps of each run")
+  parser.add_argument(
+    "--set",
+    action="append",
+    default=[],
+    metavar="GROUP.FIELD=VALUE",
+    help="a setting of every run",
+  )
+  parser.add_argument(
+    "--jobs", type=int, default=1, help="runs at the same time"
+  )
+  parser.add_argument(
+    "--run-dir", default="runs/sweep", help="where all runs lie"
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  """Runs what is left of the sweep, and prints the table."""
+  names = _split("--agents", args.agents)
+  for name in names:
+    algorithms.get(name)
+  presets.get(args.preset)
+  if args.jobs < 1:
+    raise errors.UserError(f"--jobs must be at least 1, got {args.jobs}")
+  seeds = _split("--seeds", args.seeds)
+  if not all(seed.isdigit() for seed in seeds):
+    raise errors.UserError(
+      f"--seeds wants whole numbers joined by commas, got {args.seeds!r}"
+    )
+  shared = ["--preset", args.preset]
+  if args.steps:
+    shared += ["--steps", args.steps]
+  for assignment in args.set:
+    shared += ["--set", assignment]
+  with quiet.loading():
+    from tf_mmdrl.train import sweeps
+
+  directory = pathlib.Path(args.run_dir)
+  jobs = sweeps.plan(
+    directory, _split("--envs", args.envs), names, list(map(int, seeds)), shared
+  )
+  complete = sweeps.run(
+    jobs,
+    directory,
+    at_once=args.jobs,
+    show=lambda line: print(line, flush=True),
+  )
+  for line in sweeps.table(sweeps.finished(directory)):
+    print(line)
+  if not complete:
+    print("not all runs are finished; run the same command to go on")
+    return main.EXIT_STOPPED
+  return main.EXIT_OK
+
+
+def _split(flag: str, text: str) -> List[str]:
+  parts = [part.strip() for part in text.split(",") if part.strip()]
+  if not parts:
+    raise errors.UserError(f"{flag} wants names joined by commas, got {text!r}")
+  return parts

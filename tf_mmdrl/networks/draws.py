@@ -1,0 +1,35 @@
+"""Random numbers of a network, from a seed that its caller gives.
+
+A seed is int [2], as for `tf.random.stateless` functions. One made of the
+training step lets a resumed run draw what the run that was never cut drew.
+Floats are made of random bits here, because XLA makes others of the same bits:
+so compiled and not, the same seed gives the same draws.
+"""
+
+from typing import Optional
+
+import tensorflow as tf
+
+_ALGORITHM = "philox"  # named, because XLA would choose another
+
+
+def fold(seed: Optional[tf.Tensor], number: int) -> Optional[tf.Tensor]:
+  """A seed for one of several uses; None stays None."""
+  if seed is None:
+    return None
+  return tf.random.experimental.stateless_fold_in(seed, number, alg=_ALGORITHM)
+
+
+def uniform(shape, seed: tf.Tensor) -> tf.Tensor:
+  """Float32 in (0, 1): the middles of 2^23 equal parts."""
+  bits = tf.random.stateless_uniform(
+    shape, seed, minval=None, maxval=None, dtype=tf.int32, alg=_ALGORITHM
+  )
+  high = tf.bitwise.right_shift(tf.bitcast(bits, tf.uint32), 9)
+  # All 24 digits of a float32: 23 bits and the half.
+  return (tf.cast(tf.cast(high, tf.int32), tf.float32) + 0.5) * 2.0**-23
+
+
+def normal(shape, seed: tf.Tensor) -> tf.Tensor:
+  """Float32 standard normal draws."""
+  return tf.math.ndtri(uniform(shape, seed))

@@ -1,0 +1,236 @@
+"""Many runs with one command: games x agents x seeds, resumable.
+
+Each run is a process of its own, so that one that fails takes none with it.
+What is finished stands in `sweep.csv`; the same sweep goes on after it.
+"""
+
+import concurrent.futures
+import csv
+import itertools
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import time
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.train import metrics
+
+_TABLE = "sweep.csv"
+_STOPPED = (75, 130, -2, -15)  # exit codes of a run that was told to stop
+
+
+class Job(NamedTuple):
+  """One run of a sweep.
+
+  Attributes:
+    environment: the game.
+    agent: the algorithm.
+    seed: of everything.
+    directory: of the run.
+    arguments: of `mmdrl train`.
+  """
+
+  environment: str
+  agent: str
+  seed: int
+  directory: pathlib.Path
+  arguments: Sequence[str]
+
+  @property
+  def log(self) -> pathlib.Path:
+    """Where its output goes, beside the run."""
+    return self.directory.with_suffix(".log")
+
+
+class Row(NamedTuple):
+  """What a finished run came to; a line of `sweep.csv`."""
+
+  environment: str
+  agent: str
+  seed: int
+  evaluation_score: float
+  best_score: float
+  minutes: float
+  arguments: str
+
+
+def plan(
+  directory: pathlib.Path,
+  environments: Sequence[str],
+  agents: Sequence[str],
+  seeds: Sequence[int],
+  arguments: Sequence[str],
+) -> List[Job]:
+  """The runs, seeds outermost: a sweep cut short has all games and agents."""
+  jobs = []
+  for seed, game, agent in itertools.product(seeds, environments, agents):
+    path = directory / game.replace("/", "-") / agent / f"seed{seed}"
+    own = ["--env", game, "--agent", agent, "--seed", str(seed)]
+    jobs.append(Job(game, agent, seed, path, [*own, *arguments]))
+  return jobs
+
+
+def finished(directory: pathlib.Path) -> List[Row]:
+  """The rows of `sweep.csv`, if there is one."""
+  path = directory / _TABLE
+  if not path.exists():
+    return []
+  rows = []
+  with path.open(newline="") as file:
+    for line, row in enumerate(csv.DictReader(file), start=2):
+      try:
+        typed: Dict[str, object] = dict(row, seed=int(row["seed"]))
+        for name in ("evaluation_score", "best_score", "minutes"):
+          typed[name] = float(row[name])
+        rows.append(Row(**typed))  # type: ignore[arg-type]
+      except (KeyError, TypeError, ValueError):
+        raise errors.UserError(
+          f"line {line} of {str(path)!r} is no row of a sweep; remove the line"
+          " or the file, and the run it stood for is looked at again"
+        ) from None
+  return rows
+
+
+def run(
+  jobs: Sequence[Job],
+  directory: pathlib.Path,
+  *,
+  at_once: int,
+  show: Callable[[str], None],
+) -> bool:
+  """Runs what is not finished.
+
+  Args:
+    jobs: from `plan`.
+    directory: of the sweep.
+    at_once: runs at the same time; each gets its share of the cores.
+    show: told of each run's end.
+
+  Returns:
+    Whether all are finished; if not, some were told to stop or failed.
+  """
+  directory.mkdir(parents=True, exist_ok=True)
+  done = {
+    (row.environment, row.agent, row.seed, row.arguments)
+    for row in finished(directory)
+  }
+  left = [
+    job
+    for job in jobs
+    if (job.environment, job.agent, job.seed, " ".join(job.arguments))
+    not in done
+  ]
+  if len(left) < len(jobs):
+    show(f"{len(jobs) - len(left)} of {len(jobs)} runs are finished already")
+  sweep = _Sweep(directory, at_once, show, len(jobs) - len(left), len(jobs))
+  with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+    try:
+      results = list(pool.map(sweep.run, left))
+    except KeyboardInterrupt:
+      sweep.stop()
+      raise
+  return all(results)
+
+
+class _Sweep:
+  """Runs jobs in processes, and writes down how they ended."""
+
+  def __init__(self, directory, at_once: int, show, done: int, total: int):
+    self._directory = directory
+    self._threads = max(1, (os.cpu_count() or 1) // at_once)
+    self._show = show
+    self._done, self._total = done, total
+    self._lock = threading.Lock()
+    self._processes: List[subprocess.Popen] = []
+    self._stopped = False
+
+  def stop(self) -> None:
+    """Tells all runs to stop; they write a checkpoint first."""
+    self._stopped = True
+    for process in self._processes:
+      process.terminate()
+
+  def run(self, job: Job) -> bool:
+    """Whether the run was finished."""
+    if self._stopped:
+      return False
+    job.directory.parent.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
+    with job.log.open("a") as log:
+      process = subprocess.Popen(
+        [
+          *(sys.executable, "-m", "tf_mmdrl", "train"),
+          *(*job.arguments, "--run-dir", str(job.directory)),
+        ],
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        env={
+          **os.environ,
+          "TF_NUM_INTRAOP_THREADS": str(self._threads),
+          "OMP_NUM_THREADS": str(self._threads),
+        },
+      )
+      self._processes.append(process)
+      code = process.wait()
+    minutes = (time.monotonic() - start) / 60
+    with self._lock:
+      return self._end(job, code, minutes)
+
+  def _end(self, job: Job, code: int, minutes: float) -> bool:
+    name = f"{job.environment} {job.agent} seed {job.seed}"
+    if code:
+      if code in _STOPPED:
+        self._show(f"{name}: stopped")
+      else:
+        self._show(f"{name}: failed; see {job.log}")
+      return False
+    column = [
+      row["evaluation_score"]
+      for row in metrics.read(job.directory / "metrics.csv")
+    ]
+    scores = [score for score in column if score is not None]
+    row = Row(
+      *(job.environment, job.agent, job.seed, scores[-1], max(scores)),
+      *(round(minutes, 2), " ".join(job.arguments)),
+    )
+    _append(self._directory / _TABLE, row)
+    self._done += 1
+    self._show(
+      f"[{self._done}/{self._total}] {name}: {row.evaluation_score:.2f}, best"
+      f" {row.best_score:.2f}, {minutes:.1f} min"
+    )
+    return True
+
+
+def table(rows: Sequence[Row]) -> List[str]:
+  """Lines: the mean score of each game and agent, over its seeds."""
+  agents = list(dict.fromkeys(row.agent for row in rows))
+  games = list(dict.fromkeys(row.environment for row in rows))
+  width = max(map(len, [*games, "game"]), default=4)
+  lines = [" ".join([f"{'game':{width}}", *(f"{a:>10}" for a in agents)])]
+  for game in games:
+    cells = [_cell(rows, game, agent) for agent in agents]
+    lines.append(" ".join([f"{game:{width}}", *cells]))
+  return lines
+
+
+def _cell(rows: Sequence[Row], game: str, agent: str) -> str:
+  scores = [
+    row.evaluation_score
+    for row in rows
+    if (row.environment, row.agent) == (game, agent)
+  ]
+  mean: Optional[float] = sum(scores) / len(scores) if scores else None
+  return f"{'-' if mean is None else f'{mean:.2f}':>10}"
+
+
+def _append(path: pathlib.Path, row: Row) -> None:
+  new = not path.exists()
+  with path.open("a", newline="") as file:
+    writer = csv.writer(file)
+    if new:
+      writer.writerow(Row._fields)
+    writer.writerow(row)
