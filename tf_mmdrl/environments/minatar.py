@@ -10,8 +10,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from tf_mmdrl.core import errors
-from tf_mmdrl.environments import gymnasium_wrapper, names
+from tf_mmdrl.core import errors, names
+from tf_mmdrl.environments import gymnasium_wrapper
 
 # The name of each game, and of its module in the package.
 GAMES = {
