@@ -20,6 +20,8 @@ COMMANDS: dict[str, str] = {
   "evaluate": "Play games with a policy that a run exported.",
   "export": "Export the newest policy of a run as a SavedModel.",
   "watch": "Film a game beside the return distribution of each action.",
+  "report": "Tables and figures of runs, beside the published scores.",
+  "tensorboard": "Start TensorBoard on runs, the score first.",
   "presets": "The named configurations of training.",
   "chain": "The paper's chain experiment: moments learnt against exact ones.",
   "theory": "The paper's theorems as measured figures.",
