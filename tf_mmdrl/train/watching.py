@@ -16,6 +16,7 @@ from tf_mmdrl.train.run_directory import RunDirectory
 _SCALARS = {
   "train_score": "Score/train",
   "evaluation_score": "Score/evaluation",
+  "evaluation_human_normalized": "Score/evaluation_human_normalized",
   "loss": "Learning/loss",
   "updates": "Learning/updates",
   "epsilon": "Collection/epsilon",
