@@ -8,7 +8,7 @@ import tensorflow as tf
 from tf_agents.trajectories import time_step as ts
 from tf_agents.trajectories import trajectory
 
-from tf_mmdrl.agents import MMDQNAgent, transitions
+from tf_mmdrl.agents import MMDQNAgent, base, transitions
 from tf_mmdrl.core import errors
 from tf_mmdrl.networks import ParticleNetwork
 from tf_mmdrl.ops import bandwidths, kernels
@@ -299,7 +299,8 @@ def test_one_wide_particle_follows_q_learning():
   with tf.GradientTape(persistent=True) as tape:
     info = agent.loss(batch)
     data = transitions.as_transition(batch, n=1, gamma=0.9)
-    q = agent._predict(agent._network, data.observation).at(data.action).mean()
+    q = agent._predict(agent._network, data.observation, base.Use.TAKEN)
+    q = q.at(data.action).mean()
     target = tf.stop_gradient(q + info.extra.td_error)
     squared = tf.reduce_mean(tf.square(target - q))
   mmd_gradient = tape.gradient(info.loss, variables)

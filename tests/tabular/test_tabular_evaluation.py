@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_mmdrl.ops import kernel_names, kernels
+from tf_mmdrl.ops import categorical, kernel_names, kernels
 from tf_mmdrl.tabular import chain, evaluation, updates
 
 _GAUSSIANS = "gaussian_mixture:8,10,12"
@@ -91,7 +91,7 @@ def test_projection_is_the_brute_force_one():
     [generator.normal(0, 2, [4, 6]), np.tile(support[:2], [4, 1])], -1
   )
   probabilities = generator.dirichlet(np.ones(8), 4)
-  got = updates.project(values, probabilities, tf.constant(support)).numpy()
+  got = categorical.project(values, probabilities, tf.constant(support)).numpy()
   for i in range(4):
     expected = _brute_force_projection(values[i], probabilities[i], support)
     np.testing.assert_allclose(got[i], expected, atol=1e-12)

@@ -128,8 +128,9 @@ def test_a_run_leaves_everything_behind(tmp_path):
   np.testing.assert_array_equal(
     np.argmax(answer["q_values"], -1), answer["action"]
   )
-  particles = mine.particles(np.zeros([3, 10, 10, 4], np.uint8))
-  np.testing.assert_allclose(particles.mean(-1), answer["q_values"], rtol=1e-5)
+  values, weights = mine.particles(np.zeros([3, 10, 10, 4], np.uint8))
+  expected = (values * weights).sum(-1)
+  np.testing.assert_allclose(expected, answer["q_values"], rtol=1e-5)
 
 
 def test_a_finished_run_stays_as_it_is(tmp_path):

@@ -1,14 +1,15 @@
 """The one training step that every agent here shares.
 
 An algorithm is a head (the network), a target rule, the Bellman backup and a
-loss. In order: trajectory `[B, n + 1]` -> n-step transition -> particles of the
-action taken -> target rule -> backup -> loss `[B]` -> episode mask x importance
-weights -> mean -> clip, optimizer, target network.
+loss. In order: trajectory `[B, n + 1]` -> n-step transition -> distribution of
+the action taken -> target rule -> backup -> loss `[B]` -> episode mask x
+importance weights -> mean -> clip, optimizer, target network.
 """
 
 import abc
+import enum
 import functools
-from typing import Optional
+from typing import NamedTuple, Optional, Sequence
 
 import tensorflow as tf
 from tf_agents.agents import tf_agent
@@ -18,18 +19,49 @@ from tf_agents.typing import types
 from tf_agents.utils import common, eager_utils
 
 from tf_mmdrl import policies
-from tf_mmdrl.agents import compiling, transitions, updates
+from tf_mmdrl.agents import compiling, targets, transitions, updates
 from tf_mmdrl.core import errors, specs
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.ops import bellman
 from tf_mmdrl.policies import return_policy
 
 
+class Use(enum.IntEnum):
+  """What a network is called for; each has its own noise and draws."""
+
+  TAKEN = 0
+  TARGET = 1
+  CHOICE = 2
+  BONUS = 3
+
+
+class Samples(NamedTuple):
+  """How many particles an implicit head draws for each use.
+
+  Attributes:
+    taken: N, of the action taken.
+    target: N', of the target.
+    choice: K, to choose the target's action by.
+  """
+
+  taken: int = 64
+  target: int = 64
+  choice: int = 32
+
+
+class Group(NamedTuple):
+  """Weights and the optimizer that moves them."""
+
+  optimizer: types.Optimizer
+  weights: Sequence[tf.Variable]
+
+
 class ReturnDistributionAgent(tf_agent.TFAgent):
   """A value-based agent whose network emits return distributions.
 
-  A subclass gives `_loss_per_example`. The keyword names are those of
-  TF-Agents' DqnAgent.
+  A subclass gives `_loss_per_example`; one that learns something besides
+  returns adds `_auxiliary_loss` and its weights in `_groups`. The keyword names
+  are those of TF-Agents' DqnAgent.
   """
 
   def __init__(
@@ -48,9 +80,12 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     target_update_tau: float = 1.0,
     target_update_period: int = 1,
     double: bool = False,
+    munchausen: Optional[targets.Munchausen] = None,
+    samples: Optional[Samples] = None,
     gamma: float = 1.0,
     reward_scale_factor: float = 1.0,
     gradient_clipping: Optional[float] = None,
+    seed: int = 0,
     jit_compile: Optional[bool] = None,
     debug_summaries: bool = False,
     summarize_grads_and_vars: bool = False,
@@ -78,9 +113,13 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       target_update_period: updates between two updates of the target network.
       double: whether the online network chooses the target's action (double
         Q-learning), not the target network (the paper).
+      munchausen: a log-policy bonus and a soft target, instead of the greedy
+        one.
+      samples: how many particles to draw, if the network's head is implicit.
       gamma: discount.
       reward_scale_factor: what multiplies rewards.
       gradient_clipping: norm to clip each gradient to.
+      seed: of noise and draws; together with the train step it decides them.
       jit_compile: whether XLA compiles the update; what is faster here if None.
       debug_summaries: whether to write histograms of particles and losses.
       summarize_grads_and_vars: whether to write those of gradients and weights.
@@ -93,6 +132,11 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     if n_step_update < 1:
       raise errors.UserError(
         f"n_step_update must be at least 1, got {n_step_update}"
+      )
+    if munchausen is not None and (double or n_step_update > 1):
+      raise errors.UserError(
+        "munchausen wants double = False (it averages over actions) and"
+        f" n_step_update = 1, got {double} and {n_step_update}"
       )
     if return_network.state_spec:
       raise errors.UserError(
@@ -116,11 +160,15 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self._check_network_output(self._network)
     self._check_network_output(self._target_network)
     self._optimizer = optimizer
-    compiling.build_optimizer(optimizer, return_network.trainable_weights)
+    for group in self._groups():
+      compiling.build_optimizer(*group)
     self._n = n_step_update
     self._target_update_tau = target_update_tau
     self._target_update_period = target_update_period
     self._double = double
+    self._munchausen = munchausen
+    self._samples = samples
+    self._seed = seed
     self._gamma = gamma
     self._reward_scale_factor = reward_scale_factor
     self._gradient_clipping = gradient_clipping
@@ -173,15 +221,15 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     """All that decides how learning goes on.
 
     Returns:
-      Weights, target weights, the optimizer's variables and the counter.
+      Weights, target weights, the optimizers' variables and the counter.
     """
-    optimizer = self._optimizer.variables  # a method in older optimizers
-    return [
-      *self._network.variables,
-      *self._target_network.variables,
-      *(optimizer() if callable(optimizer) else optimizer),
-      self.train_step_counter,
-    ]
+    variables = [*self._network.variables, *self._target_network.variables]
+    for group in self._groups():
+      known = {id(variable) for variable in variables}
+      variables += [v for v in group.weights if id(v) not in known]
+      own = group.optimizer.variables  # a method in older optimizers
+      variables += own() if callable(own) else own
+    return [*variables, self.train_step_counter]
 
   @abc.abstractmethod
   def _loss_per_example(
@@ -189,13 +237,27 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   ) -> tf.Tensor:
     """[B] losses of predicted [B, N] against target [B, M] distributions."""
 
+  def _auxiliary_loss(
+    self,
+    data: transitions.Transition,
+    predicted: ReturnDistribution,
+    target: ReturnDistribution,
+  ) -> Optional[tf.Tensor]:
+    """[B] losses for weights that the loss itself has no gradient in."""
+    del data, predicted, target
+    return None
+
+  def _groups(self) -> Sequence[Group]:
+    """All weights that learn, by optimizer."""
+    return [Group(self._optimizer, self._network.trainable_weights)]
+
   def _check_network_output(self, net) -> None:
-    shape = net.create_variables().shape
+    shape = ReturnDistribution.of(net.create_variables()).values.shape
     if shape.rank < 2 or shape[-2] != self._num_actions or not shape[-1]:
       raise errors.UserError(
         f"the network {net.name!r} must give particles [B, A, N] with A ="
         f" {self._num_actions} actions, got {('B', *shape)}; use"
-        " networks.ParticleNetwork or end yours with a reshape"
+        " networks.ReturnNetwork or end yours with a reshape"
       )
 
   def _initialize(self):
@@ -234,7 +296,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       self._maybe_update_target()
     updates.summarize(
       update,
-      self._network.trainable_weights,
+      self._trained(),
       self.train_step_counter,
       distributions=self._debug_summaries,
       gradients=self._summarize_grads_and_vars,
@@ -244,12 +306,17 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   def _loss(self, experience, weights=None, training=False):
     return self._forward(experience, weights, training).loss_info
 
+  def _trained(self) -> list:
+    return [weight for group in self._groups() for weight in group.weights]
+
   def _compute_update(self, experience, weights) -> updates.Update:
     """The loss, and its gradients, clipped."""
-    variables = self._network.trainable_weights
+    variables = self._trained()
     with tf.GradientTape() as tape:
       update = self._forward(experience, weights, training=True)
-    gradients = tape.gradient(update.loss_info.loss, variables)
+      # Each loss has no gradient in the other's weights, so one pass does.
+      objective = update.loss_info.loss + update.auxiliary_loss
+    gradients = tape.gradient(objective, variables)
     if self._gradient_clipping is not None:
       pairs = eager_utils.clip_gradient_norms(
         list(zip(gradients, variables)), self._gradient_clipping
@@ -258,25 +325,31 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     return update._replace(gradients=gradients)
 
   def _apply(self, gradients):
-    pairs = zip(gradients, self._network.trainable_weights)
-    self._optimizer.apply_gradients(pairs)
+    gradients = list(gradients)
+    for optimizer, weights in self._groups():
+      own, gradients = gradients[: len(weights)], gradients[len(weights) :]
+      optimizer.apply_gradients(zip(own, weights))
 
   def _forward(self, experience, weights, training) -> updates.Update:
     """The loss of a batch of experience."""
     data = transitions.as_transition(experience, n=self._n, gamma=self._gamma)
-    predicted = self._predict(self._network, data.observation, training)
-    predicted = predicted.at(data.action)
-    target = bellman.backup(
-      self._reward_scale_factor * data.reward,
-      data.discount,
-      self._target_rule(data.next_observation),
-    )
+    predicted = self._predict(
+      self._network, data.observation, Use.TAKEN, training
+    ).at(data.action)
+    target = self._target(data)
     losses = data.mask * self._loss_per_example(predicted, target)
     total = common.aggregate_losses(
       per_example_loss=losses,
       sample_weight=weights,
       regularization_loss=self._network.losses,
     ).total_loss
+    auxiliary = self._auxiliary_loss(data, predicted, target)
+    if auxiliary is None:
+      auxiliary_loss = tf.zeros([])
+    else:
+      auxiliary_loss = common.aggregate_losses(
+        per_example_loss=data.mask * auxiliary, sample_weight=weights
+      ).total_loss
     td_error = data.mask * (target.mean() - predicted.mean())
     # Observations on their own: a ReLU may turn NaN into 0.
     bad = {
@@ -286,10 +359,11 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       "rewards": updates.num_bad(data.reward),
       "predicted particles": updates.num_bad(predicted.values),
       "target particles": updates.num_bad(target.values),
-      "losses": updates.num_bad(total),
+      "losses": updates.num_bad((total, auxiliary_loss)),
     }
     return updates.Update(
       tf_agent.LossInfo(total, dqn_agent.DqnLossInfo(losses, td_error)),
+      auxiliary_loss,
       predicted,
       target,
       bad,
@@ -297,25 +371,45 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       finite=tf.add_n(list(bad.values())) == 0,
     )
 
-  def _predict(self, net, observation, training=False) -> ReturnDistribution:
+  def _predict(
+    self, net, observation, use: Use, training=False
+  ) -> ReturnDistribution:
     """Distributions [B, A, N] of a (possibly masked) observation."""
     observation, _ = return_policy.split(observation, self._splitter)
-    particles, _ = net(observation, training=training)
-    return ReturnDistribution.of(particles)
+    options = {}
+    if self._samples is not None:
+      options["num_particles"] = self._samples[min(use, Use.CHOICE)]
+    if getattr(net, "is_random", False):
+      # Of the step, so that a run cut anywhere draws the same when it goes on.
+      number = self.train_step_counter * len(Use) + use
+      options["seed"] = tf.stack([tf.constant(self._seed, tf.int64), number])
+    output, _ = net(observation, training=training, **options)
+    return ReturnDistribution.of(output)
 
-  def _target_rule(self, observation) -> ReturnDistribution:
-    """The target network's distribution of the greedy action, [B, M].
+  def _target(self, data: transitions.Transition) -> ReturnDistribution:
+    """The Bellman target, [B, M]."""
+    reward = self._reward_scale_factor * data.reward
+    following = self._predict(
+      self._target_network, data.next_observation, Use.TARGET
+    )
+    _, mask = return_policy.split(data.next_observation, self._splitter)
+    if self._munchausen is None:
+      expected = self._choosing(data.next_observation, following).mean()
+      following = targets.greedy(following, expected, mask)
+    else:
+      following = self._munchausen.soft(following, mask)
+      now = self._predict(self._target_network, data.observation, Use.BONUS)
+      _, mask = return_policy.split(data.observation, self._splitter)
+      reward += self._munchausen.bonus(now, data.action, mask)
+    return bellman.backup(reward, data.discount, following)
 
-    The action maximises the *mean* of the particles (Algorithm 3, line 6); a
-    maximum over actions particle by particle would be the law of no policy.
-    """
-    distributions = self._predict(self._target_network, observation)
-    chooser = distributions
+  def _choosing(self, observation, following) -> ReturnDistribution:
+    """The distributions [B, A, N] whose means choose the target's action."""
     if self._double:
-      chooser = self._predict(self._network, observation)
-    _, mask = return_policy.split(observation, self._splitter)
-    best = tf.argmax(return_policy.allowed(chooser.mean(), mask), axis=-1)
-    return distributions.at(best)
+      return self._predict(self._network, observation, Use.CHOICE)
+    if self._samples is not None:  # independent of what is backed up
+      return self._predict(self._target_network, observation, Use.CHOICE)
+    return following
 
 
 def _when(condition: tf.Tensor, function) -> None:

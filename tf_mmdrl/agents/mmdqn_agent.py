@@ -12,11 +12,33 @@ from tf_mmdrl.losses import MMDLoss
 from tf_mmdrl.ops import bandwidths, kernels, spectral
 
 
+def mmd_loss(
+  kernel: Optional[Union[kernels.Kernel, bandwidths.KernelRule]],
+  jit_compile: Optional[bool],
+) -> MMDLoss:
+  """The paper's loss, computed as is fastest for how it is compiled.
+
+  Args:
+    kernel: a kernel or a rule that makes one; the paper's mixture of Gaussians
+      with bandwidths 1 to 10 if None.
+    jit_compile: whether XLA compiles it; what is faster here if None.
+
+  Returns:
+    The loss.
+  """
+  xla = compiling.resolve(jit_compile)
+  return MMDLoss(
+    kernel or kernels.gaussian_mixture(),
+    cos_sin=spectral.series_cos_sin if xla else spectral.library_cos_sin,
+  )
+
+
 class MMDQNAgent(base.ReturnDistributionAgent):
   """Learns N particles per action by minimising the squared MMD.
 
   As in the authors' code, the loss is the *squared* MMD averaged over the
-  batch, and the target action is the target network's.
+  batch, and the target action is the target network's. A head of weighted
+  particles learns their weights as well: the MMD is then weighted.
   """
 
   def __init__(
@@ -35,20 +57,15 @@ class MMDQNAgent(base.ReturnDistributionAgent):
     Args:
       time_step_spec: of the environment.
       action_spec: a scalar, discrete action from 0.
-      return_network: observation -> particles `[B, A, N]`.
+      return_network: observation -> particles `[B, A, N]`; head:
+        `heads.particles` or `heads.weighted_particles`.
       optimizer: of Keras or of tf.compat.v1.
       kernel: a kernel or a rule that makes one; the paper's mixture of
         Gaussians with bandwidths 1 to 10 if None.
       jit_compile: whether XLA compiles the update; what is faster here if None.
       **options: those of `base.ReturnDistributionAgent`, which are DqnAgent's.
     """
-    jit_compile = compiling.resolve(jit_compile)
-    self._mmd = MMDLoss(
-      kernel or kernels.gaussian_mixture(),
-      cos_sin=spectral.series_cos_sin
-      if jit_compile
-      else spectral.library_cos_sin,
-    )
+    self._mmd = mmd_loss(kernel, jit_compile)
     super().__init__(
       time_step_spec,
       action_spec,

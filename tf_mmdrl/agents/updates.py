@@ -14,6 +14,7 @@ class Update(NamedTuple):
 
   Attributes:
     loss_info: the loss, and `DqnLossInfo(td_loss, td_error)`, each [B].
+    auxiliary_loss: of weights that the loss has no gradient in, or 0.
     predicted: distributions of the actions taken.
     target: their Bellman targets.
     bad: name -> int64, how many of its values were not finite.
@@ -22,6 +23,7 @@ class Update(NamedTuple):
   """
 
   loss_info: tf_agent.LossInfo
+  auxiliary_loss: tf.Tensor
   predicted: ReturnDistribution
   target: ReturnDistribution
   bad: Dict[str, tf.Tensor]

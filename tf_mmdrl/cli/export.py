@@ -4,32 +4,44 @@ import argparse
 import pathlib
 
 from tf_mmdrl.cli import quiet
-from tf_mmdrl.core import errors
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl export`."""
   parser.add_argument("directory", metavar="RUN", help="the run's directory")
   parser.add_argument(
-    "-o", "--output", metavar="DIR", help="where; RUN/export if left out"
+    "-o",
+    "--output",
+    metavar="DIR",
+    help="of the versions; RUN/export if left out",
+  )
+  parser.add_argument(
+    "--format",
+    action="append",
+    default=[],
+    choices=("onnx", "tflite"),
+    help="write this besides; may be given twice",
+  )
+  parser.add_argument(
+    "--policy-saver",
+    action="store_true",
+    help="write what TF-Agents' SavedPyTFEagerPolicy loads besides",
   )
 
 
 def run(args: argparse.Namespace) -> int:
   """Exports, and prints where to."""
   with quiet.loading():
-    from tf_mmdrl import serving
-    from tf_mmdrl.train import run_directory, runs
+    from tf_mmdrl.train import exporting, run_directory, runs
 
   path = pathlib.Path(args.directory)
   directory = run_directory.RunDirectory(path)
   target = pathlib.Path(args.output) if args.output else directory.export
-  with runs.restored(path) as state:
-    try:
-      made = serving.publish(state.agent.return_network, target, state.step)
-    except OSError as error:
-      raise errors.UserError(
-        f"cannot write to {str(target)!r}: {error.strerror}"
-      ) from None
+  with runs.restored(path) as state, quiet.loading():  # converters chatter
+    made = exporting.export(
+      state, target, formats=args.format, policy_saver=args.policy_saver
+    )
   print(made)
+  for extra in sorted((made / "assets.extra").glob("*")):
+    print(extra)
   return 0

@@ -1,8 +1,10 @@
 """The law of a return as weighted particles."""
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Tuple, Union
 
 import tensorflow as tf
+
+from tf_mmdrl.core import errors
 
 
 class ReturnDistribution(NamedTuple):
@@ -21,13 +23,68 @@ class ReturnDistribution(NamedTuple):
   @classmethod
   def of(cls, output: Any) -> "ReturnDistribution":
     """What a network gave: a distribution, or particles of equal weight."""
-    return output if isinstance(output, cls) else cls(output)
+    if not isinstance(output, cls):
+      return cls(output)
+    return cls(*(None if isinstance(part, tuple) else part for part in output))
+
+  def as_nest(self) -> Any:
+    """What `of` reads, for TensorFlow's nests, which take None for a leaf."""
+    if self.log_weights is None and self.levels is None:
+      return self.values
+    return ReturnDistribution(*(() if part is None else part for part in self))
+
+  def weights(self) -> Optional[tf.Tensor]:
+    """[..., N] weights; None if they are uniform."""
+    return None if self.log_weights is None else tf.exp(self.log_weights)
 
   def mean(self) -> tf.Tensor:
     """[...] expected returns, Q if there is an action axis."""
     if self.log_weights is None:
       return tf.reduce_mean(self.values, axis=-1)
-    return tf.reduce_sum(tf.exp(self.log_weights) * self.values, axis=-1)
+    return tf.reduce_sum(self.weights() * self.values, axis=-1)
+
+  def weights(self) -> tf.Tensor:
+    """[..., N] probabilities of the particles."""
+    if self.log_weights is None:
+      number = tf.cast(tf.shape(self.values)[-1], self.values.dtype)
+      return tf.ones_like(self.values) / number
+    return tf.exp(self.log_weights)
+
+  def cvar(self, level: Union[float, tf.Tensor]) -> tf.Tensor:
+    """The mean of the lowest returns that have the probability `level`.
+
+    Exact for the particles: the one at the border counts with the part of its
+    weight that lies below. Level 1 gives the mean.
+
+    Args:
+      level: in (0, 1]; a number, or a tensor that broadcasts with [...], such
+        as [B, 1] for distributions of [B, A, N].
+
+    Returns:
+      [...] conditional values at risk (expected shortfalls).
+    """
+    if isinstance(level, (int, float)) and not 0 < level <= 1:
+      raise errors.UserError(
+        f"the level of a CVaR must lie in (0, 1], got {level}; 1 is the mean"
+      )
+    values, weights = self._sorted()
+    level = tf.cast(level, values.dtype)[..., tf.newaxis]
+    before = tf.cumsum(weights, axis=-1, exclusive=True)
+    share = tf.clip_by_value(level - before, 0.0, weights)
+    # By their sum, which is the level up to the rounding of the weights.
+    share /= tf.reduce_sum(share, axis=-1, keepdims=True)
+    return tf.reduce_sum(share * values, axis=-1)
+
+  def _sorted(self) -> Tuple[tf.Tensor, tf.Tensor]:
+    """[..., N] values in increasing order and their weights."""
+    if self.log_weights is None:
+      return tf.sort(self.values, axis=-1), self.weights()
+    order = tf.argsort(self.values, axis=-1)
+    rank = self.values.shape.rank
+    return (
+      tf.gather(self.values, order, batch_dims=rank - 1),
+      tf.gather(self.weights(), order, batch_dims=rank - 1),
+    )
 
   def at(self, actions: tf.Tensor) -> "ReturnDistribution":
     """The distributions of the actions taken.

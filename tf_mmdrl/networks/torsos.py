@@ -5,10 +5,12 @@ TF-Agents copies a network by building it again from its arguments.
 """
 
 import math
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
+
+from tf_mmdrl.networks import noisy
 
 # (filters, kernel size, stride) of each convolution.
 ConvParams = Sequence[Tuple[int, int, int]]
@@ -26,49 +28,61 @@ def authors_initializer() -> tf.keras.initializers.Initializer:
   )
 
 
-def layers(
-  conv_layer_params: Optional[ConvParams],
-  fc_layer_params: Optional[Sequence[int]],
-  *,
-  padding: str,
-  activation: Any,
-  make_initializer: Callable[[], tf.keras.initializers.Initializer],
-) -> List[tf.keras.layers.Layer]:
-  """New, unbuilt layers: convolutions, flatten, dense.
+class Builder(NamedTuple):
+  """How the layers of a network are made.
 
-  Args:
-    conv_layer_params: (filters, kernel size, stride) of each convolution.
-    fc_layer_params: units of each dense layer.
-    padding: "valid", as in Mnih et al. (2015), or "same", as in the authors'
-      code.
-    activation: of every layer.
+  Attributes:
+    activation: of every layer but the last.
     make_initializer: makes the initialiser of a layer's kernel.
-
-  Returns:
-    The layers, to be called in order.
+    padding: of convolutions; "valid", as in Mnih et al. (2015), or "same", as
+      in the authors' code.
+    noisy: whether dense layers are noisy.
   """
-  convolutions = [
-    tf.keras.layers.Conv2D(
-      filters,
-      size,
-      stride,
-      padding=padding,
-      activation=activation,
-      kernel_initializer=make_initializer(),
-      name=f"conv_{index}",
+
+  activation: Any
+  make_initializer: Callable[[], tf.keras.initializers.Initializer]
+  padding: str = "valid"
+  noisy: bool = False
+
+  def torso(
+    self,
+    conv_layer_params: Optional[ConvParams],
+    fc_layer_params: Sequence[int],
+  ) -> List[tf.keras.layers.Layer]:
+    """New, unbuilt layers: convolutions, flatten, dense."""
+    convolutions = [
+      tf.keras.layers.Conv2D(
+        filters,
+        size,
+        stride,
+        padding=self.padding,
+        activation=self.activation,
+        kernel_initializer=self.make_initializer(),
+        name=f"conv_{index}",
+      )
+      for index, (filters, size, stride) in enumerate(conv_layer_params or ())
+    ]
+    flatten = tf.keras.layers.Flatten(name="flatten")
+    return [*convolutions, flatten, *self.hidden(fc_layer_params)]
+
+  def hidden(self, fc_layer_params: Sequence[int]):
+    """New dense layers with the activation."""
+    return [
+      self.dense(units, f"dense_{index}", activation=self.activation)
+      for index, units in enumerate(fc_layer_params)
+    ]
+
+  def output(self, units: int, name: str) -> tf.keras.layers.Layer:
+    """A new last layer, in float32 always: returns need the digits."""
+    return self.dense(units, name, dtype="float32")
+
+  def dense(self, units: int, name: str, **options) -> tf.keras.layers.Layer:
+    """A new dense layer, noisy if all are."""
+    if self.noisy:
+      return noisy.NoisyDense(units, name=name, **options)
+    return tf.keras.layers.Dense(
+      units, name=name, kernel_initializer=self.make_initializer(), **options
     )
-    for index, (filters, size, stride) in enumerate(conv_layer_params or ())
-  ]
-  dense = [
-    tf.keras.layers.Dense(
-      units,
-      activation=activation,
-      kernel_initializer=make_initializer(),
-      name=f"dense_{index}",
-    )
-    for index, units in enumerate(fc_layer_params or ())
-  ]
-  return [*convolutions, tf.keras.layers.Flatten(name="flatten"), *dense]
 
 
 def as_float(

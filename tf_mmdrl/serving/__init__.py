@@ -1,5 +1,6 @@
-"""Policies as SavedModels that plain TensorFlow loads."""
+"""Policies as SavedModels that plain TensorFlow loads, and a server of them."""
 
-from tf_mmdrl.serving.saved_model import Policy, load, publish, versions
+from tf_mmdrl.serving.directories import remove, versions
+from tf_mmdrl.serving.saved_model import Policy, load, metadata, publish
 
-__all__ = ["Policy", "load", "publish", "versions"]
+__all__ = ["Policy", "load", "metadata", "publish", "remove", "versions"]

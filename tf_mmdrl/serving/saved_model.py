@@ -1,48 +1,85 @@
-"""Numbered SavedModels of a policy; each appears whole or not at all."""
+"""A policy as a SavedModel that plain TensorFlow loads, and back."""
 
-import os
+import json
 import pathlib
-import shutil
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+import tempfile
+from typing import (
+  TYPE_CHECKING,
+  Any,
+  Callable,
+  Dict,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Tuple,
+)
 
 import numpy as np
 import tensorflow as tf
-from tf_agents.networks import network
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.serving import directories, signatures
 
-_TEMPORARY = ".tmp-"
+if TYPE_CHECKING:
+  from tf_agents.networks import network
+
+_METADATA = "metadata.json"
+# Where TensorFlow Serving wants files that it should leave alone.
+_EXTRAS = "assets.extra"
 
 
 def publish(
-  net: network.Network, directory: pathlib.Path, number: int
+  net: "network.Network",
+  directory: pathlib.Path,
+  number: int,
+  *,
+  metadata: Optional[Mapping[str, Any]] = None,
+  extras: Sequence[Callable[[pathlib.Path], None]] = (),
 ) -> pathlib.Path:
-  """Exports a policy as `directory/number`.
+  """Exports a policy as `directory/number`, whole or not at all.
 
-  The model needs nothing but TensorFlow to load. Its signature
-  `serving_default` maps `observation` [B, ...] to `action` [B] and `q_values`
-  [B, A]; `particles` maps it to `particles` [B, A, N].
+  The model needs nothing but TensorFlow to load; `signatures.build` says what
+  it can be asked.
 
   Args:
     net: observation -> particles.
     directory: of the versions, as TensorFlow Serving expects it.
     number: of this version.
+    metadata: JSON values, kept as `assets/metadata.json`.
+    extras: each writes something into a directory, `assets.extra`.
 
   Returns:
     The version's directory.
   """
-  directory.mkdir(parents=True, exist_ok=True)
-  for orphan in directory.glob(f"{_TEMPORARY}*"):
-    shutil.rmtree(orphan)
-  final = directory / str(number)
-  temporary = directory / f"{_TEMPORARY}{number}"
-  module, signatures = _model(net)
-  tf.saved_model.save(module, str(temporary), signatures=signatures)
-  if final.exists():
-    shutil.rmtree(final)
-  os.rename(temporary, final)
-  return final
+  module, functions = signatures.build(net)
+  try:
+    with directories.publishing(directory, number) as path:
+      with tempfile.TemporaryDirectory() as beside:
+        file = pathlib.Path(beside, _METADATA)
+        file.write_text(json.dumps(metadata or {}, indent=2) + "\n")
+        module.metadata = tf.saved_model.Asset(str(file))
+        tf.saved_model.save(module, str(path), signatures=functions)
+      for write in extras:
+        (path / _EXTRAS).mkdir(exist_ok=True)
+        write(path / _EXTRAS)
+  except (OSError, tf.errors.OpError) as error:
+    reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+    raise errors.UserError(
+      f"cannot write to {str(directory)!r}: {reason}"
+    ) from error
+  return directory / str(number)
+
+
+def metadata(directory: pathlib.Path, number: int) -> Dict[str, Any]:
+  """What was written beside a version; empty for a model of others."""
+  path = directory / str(number) / "assets" / _METADATA
+  try:
+    return dict(json.loads(path.read_text()))
+  except FileNotFoundError:
+    return {}
+  except (OSError, ValueError, TypeError) as error:
+    raise errors.UserError(f"{str(path)!r} cannot be read: {error}") from None
 
 
 class Policy(NamedTuple):
@@ -51,16 +88,18 @@ class Policy(NamedTuple):
   Attributes:
     number: of the version.
     act: observations [B, ...] -> greedy actions [B].
-    particles: observations [B, ...] -> [B, A, N].
+    particles: observations [B, ...] -> values and weights, each [B, A, N].
   """
 
   number: int
   act: Callable[[np.ndarray], np.ndarray]
-  particles: Callable[[np.ndarray], np.ndarray]
+  particles: Callable[[np.ndarray], Tuple[np.ndarray, np.ndarray]]
 
 
 def load(
-  net: network.Network, directory: pathlib.Path, number: Optional[int] = None
+  net: "network.Network",
+  directory: pathlib.Path,
+  number: Optional[int] = None,
 ) -> Policy:
   """Reads the weights of a version into a network; runs nothing of the file.
 
@@ -72,60 +111,20 @@ def load(
   Returns:
     The policy.
   """
-  there = versions(directory)
-  if not there:
-    raise errors.UserError(
-      f"there is no exported policy in {str(directory)!r} yet; run mmdrl export"
-    )
-  number = there[-1] if number is None else number
-  if number not in there:
-    names = ", ".join(map(str, there))
-    raise errors.UserError(f"there is no version {number}; there are {names}")
+  number = directories.find(directory, number)
   path = directory / str(number) / "variables" / "variables"
   reader = tf.train.load_checkpoint(str(path))
   for index, variable in enumerate(net.variables):
     variable.assign(
       reader.get_tensor(f"model_variables/{index}/.ATTRIBUTES/VARIABLE_VALUE")
     )
-  _, functions = _model(net)
+  _, functions = signatures.build(net)
 
-  def call(signature, output):
-    function = functions[signature]
-    return lambda observation: function(tf.constant(observation))[
-      output
-    ].numpy()
-
-  return Policy(
-    number,
-    act=call("serving_default", "action"),
-    particles=call("particles", "particles"),
-  )
-
-
-def versions(directory: pathlib.Path) -> List[int]:
-  """The numbers there are, in order."""
-  if not directory.is_dir():
-    return []
-  names = (path.name for path in directory.iterdir())
-  return sorted(int(name) for name in names if name.isdigit())
-
-
-def _model(net: network.Network) -> Tuple[tf.Module, Dict[str, Any]]:
-  """A plain tf.Module: the variables and two functions, no Keras object."""
-  spec = net.input_tensor_spec
-  observation = tf.TensorSpec([None, *spec.shape], spec.dtype, "observation")
-
-  @tf.function(input_signature=[observation], autograph=False)
-  def particles(observation):
-    values, _ = net(observation)
-    return {"particles": values}
-
-  @tf.function(input_signature=[observation], autograph=False)
   def act(observation):
-    values, _ = net(observation)
-    expected = ReturnDistribution.of(values).mean()
-    return {"action": tf.argmax(expected, axis=-1), "q_values": expected}
+    return functions["action"](tf.constant(observation))["action"].numpy()
 
-  module = tf.Module()
-  module.model_variables = list(net.variables)
-  return module, {"serving_default": act, "particles": particles}
+  def particles(observation):
+    returns = functions["particles"](tf.constant(observation))
+    return returns["values"].numpy(), returns["weights"].numpy()
+
+  return Policy(number, act, particles)

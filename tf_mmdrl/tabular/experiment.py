@@ -12,7 +12,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.ops import kernels
+from tf_mmdrl.ops import categorical, kernels
 from tf_mmdrl.tabular import chain as chain_lib
 from tf_mmdrl.tabular import evaluation, updates
 from tf_mmdrl.tabular import process as process_lib
@@ -138,7 +138,7 @@ def cdrl(settings: Settings) -> Method:
   def encode(particles):
     weights = np.full_like(particles, 1 / particles.shape[-1])
     atoms = tf.constant(support)
-    return updates.project(particles, weights, atoms).numpy()
+    return categorical.project(particles, weights, atoms).numpy()
 
   return Method(
     updates.categorical_update(support), encode, lambda rows: (support, rows)

@@ -8,7 +8,7 @@ from typing import Callable
 import numpy as np
 import tensorflow as tf
 
-from tf_mmdrl.ops import kernels
+from tf_mmdrl.ops import categorical, kernels
 
 # (row [W, N], successor's row [W, N], reward [W, 1], discount [W, 1],
 #  rate [W, 1]) -> the row after the step [W, N].
@@ -53,26 +53,6 @@ def quantile_gradient(particles: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
   return share - tf.constant(levels, particles.dtype)
 
 
-def project(
-  values: tf.Tensor, probabilities: tf.Tensor, support: tf.Tensor
-) -> tf.Tensor:
-  """C51's projection of a distribution onto an even grid.
-
-  Args:
-    values: [W, M]; outside the grid they count as its nearest end.
-    probabilities: [W, M].
-    support: [N] evenly spaced and increasing.
-
-  Returns:
-    [W, N] probabilities: each value's share goes to its two neighbours.
-  """
-  values = tf.clip_by_value(values, support[0], support[-1])
-  gap = support[1] - support[0]
-  distance = tf.abs(values[:, None, :] - support[:, None]) / gap
-  share = tf.nn.relu(1 - distance)
-  return tf.reduce_sum(share * probabilities[:, None, :], -1)
-
-
 def mmd_update(kernel: kernels.Kernel) -> Update:
   """The MMDRL case of Algorithm 2."""
 
@@ -101,7 +81,7 @@ def categorical_update(support: np.ndarray) -> Update:
 
   def update(row, successor, reward, discount, rate):
     atoms = tf.constant(support, row.dtype)
-    target = project(reward + discount * atoms, successor, atoms)
+    target = categorical.project(reward + discount * atoms, successor, atoms)
     return row + rate * (target - row)
 
   return update

@@ -24,12 +24,14 @@ class Moment(NamedTuple):
   Attributes:
     picture: [H, W] or [H, W, 3] of the game.
     particles: [A, N] of each action.
+    weights: [A, N] of the particles.
     action: the one taken.
     score: so far, if known.
   """
 
   picture: np.ndarray
   particles: np.ndarray
+  weights: np.ndarray
   action: int
   score: Optional[float]
 
@@ -48,10 +50,10 @@ def play(
   time_step, score = environment.rebuild(policy.number), 0.0
   try:
     for _ in range(max_steps):
-      particles = policy.particles(time_step.observation)[0]
+      values, weights = policy.particles(time_step.observation)
       action = explore(time_step, config.evaluation.epsilon)
       picture = _picture(environment, time_step.observation)
-      yield Moment(picture, particles, int(action[0]), score)
+      yield Moment(picture, values[0], weights[0], int(action[0]), score)
       time_step = environment.step(action.astype(np.int64))
       score += float(environment.raw_reward[0])
       if time_step.is_last()[0]:
@@ -126,9 +128,9 @@ def drawer(
       game.set_axis_off()
       score = "" if moment.score is None else f"score {moment.score:g}, "
       game.set_title(score + names[moment.action])
-      for name, particles in zip(names, moment.particles):
-        counts, _ = np.histogram(particles, edges)
-        share = counts / particles.size
+      laws = zip(names, moment.particles, moment.weights)
+      for name, particles, weights in laws:
+        share, _ = np.histogram(particles, edges, weights=weights)
         returns.stairs(share, edges, fill=True, alpha=0.35, label=name)
       returns.set(xlabel="return", ylim=(0, 1))
       returns.legend(frameon=False, fontsize="small")

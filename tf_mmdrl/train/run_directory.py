@@ -69,7 +69,7 @@ class RunDirectory:
           f"{str(self.path)!r} holds other files and no run; pass an empty or"
           " new --run-dir"
         )
-      description = {"config": configs.to_json(config), **_surroundings()}
+      description = {"config": configs.to_json(config), **surroundings()}
       text = json.dumps(description, indent=2) + "\n"
       segments.write(self._config, text.encode())
     except OSError as error:
@@ -115,8 +115,8 @@ def _require_same(before: configs.Config, now: configs.Config) -> None:
     )
 
 
-def _surroundings() -> Dict[str, Any]:
-  """Versions, commit and machine."""
+def surroundings() -> Dict[str, Any]:
+  """`versions`, `git_commit` and `machine`, as JSON values."""
   versions = {"tf-mmdrl": version.__version__, "python": sys.version.split()[0]}
   for package in _PACKAGES:
     try:

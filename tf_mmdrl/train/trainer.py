@@ -1,13 +1,13 @@
 """The loop: collect, learn, judge, save."""
 
-import shutil
 from typing import NamedTuple, Optional
 
 import tensorflow as tf
 
 from tf_mmdrl import serving
 from tf_mmdrl.core import errors
-from tf_mmdrl.train import factories, metrics, pictures, runs
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.train import exporting, factories, metrics, pictures, runs
 from tf_mmdrl.train.config import Config
 from tf_mmdrl.train.evaluator import Evaluation, Evaluator
 from tf_mmdrl.train.run_directory import RunDirectory
@@ -170,9 +170,9 @@ class Trainer:
     self._watcher.report(row)
     if evaluation is not None:
       observation = collector.environment.time_step.observation[:1]
-      particles, _ = state.agent.return_network(observation)
+      output, _ = state.agent.return_network(observation)
       self._watcher.show_distributions(
-        state.step, observation[0], particles.numpy()[0]
+        state.step, observation[0], ReturnDistribution.of(output)
       )
     self._summarize = True
     if state.metrics.best_step == state.step:
@@ -186,10 +186,10 @@ class Trainer:
   def _export(self) -> None:
     """Publishes the policy; the best and the newest version stay."""
     state, directory = self._state, self._directory.export
-    serving.publish(state.agent.return_network, directory, state.step)
+    exporting.export(state, directory)
     for number in serving.versions(directory):
       if number not in (state.step, state.metrics.best_step):
-        shutil.rmtree(directory / str(number))
+        serving.remove(directory, number)
 
   def _draw(self) -> None:
     if pictures.available():

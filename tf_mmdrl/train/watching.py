@@ -8,6 +8,7 @@ import tensorflow as tf
 from tensorboard.plugins.hparams import api as hparams
 
 from tf_mmdrl.core import progress
+from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import filming, pictures
 from tf_mmdrl.train.run_directory import RunDirectory
@@ -76,23 +77,24 @@ class Watcher:
     self.writer.flush()
 
   def show_distributions(
-    self, step: int, observation: np.ndarray, particles: np.ndarray
+    self, step: int, observation: np.ndarray, returns: ReturnDistribution
   ) -> None:
     """Writes an image of what is seen and what is expected of it.
 
     Args:
       step: of the run.
       observation: [H, W, C]; others have no picture and are passed over.
-      particles: [A, N] of each action.
+      returns: [1, A, N] of each action.
     """
     if observation.ndim != 3 or not pictures.available():
       return
-    action = int(particles.mean(axis=-1).argmax())
+    action = int(returns.mean().numpy()[0].argmax())
+    particles, weights = returns.values.numpy()[0], returns.weights().numpy()[0]
     picture = observation[..., -1]  # Atari's newest frame
     if observation.max() <= 1:  # MinAtar's planes: a number for each object
       numbers = np.arange(1, observation.shape[-1] + 1)
       picture = (observation * numbers).max(axis=-1)
-    moment = filming.Moment(picture, particles, action, score=None)
+    moment = filming.Moment(picture, particles, weights, action, score=None)
     names = [f"action {index}" for index in range(len(particles))]
     image = filming.drawer([moment], names)([moment])
     with self.writer.as_default(step=step):

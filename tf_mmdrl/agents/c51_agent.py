@@ -1,0 +1,26 @@
+"""C51: Bellemare, Dabney and Munos, "A Distributional Perspective on
+Reinforcement Learning", 2017; Algorithm 1. With the options `double`, n-step,
+dueling and noisy networks and prioritised replay it is Rainbow: Hessel et al.,
+"Rainbow: Combining Improvements in Deep Reinforcement Learning", 2018.
+"""
+
+import tensorflow as tf
+
+from tf_mmdrl.agents import base
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.ops import categorical
+
+
+class C51Agent(base.ReturnDistributionAgent):
+  """Learns the weights of fixed, evenly spaced returns.
+
+  Head: `heads.categorical`. The arguments are those of the base class.
+  """
+
+  def _loss_per_example(
+    self, predicted: ReturnDistribution, target: ReturnDistribution
+  ) -> tf.Tensor:
+    projected = categorical.project(
+      target.values, target.weights(), tf.stop_gradient(predicted.values)
+    )
+    return categorical.cross_entropy(predicted.log_weights, projected)

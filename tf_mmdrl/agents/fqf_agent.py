@@ -1,0 +1,103 @@
+"""FQF: Yang et al., "Fully Parameterized Quantile Function for Distributional
+Reinforcement Learning", 2019.
+"""
+
+import tensorflow as tf
+from tf_agents.typing import types
+
+from tf_mmdrl.agents import base, transitions
+from tf_mmdrl.core import errors
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.losses import QuantileHuberLoss
+from tf_mmdrl.policies import return_policy
+
+
+class FQFAgent(base.ReturnDistributionAgent):
+  """Learns quantiles, and at which levels to learn them.
+
+  Head: `implicit_heads.fractions`. The levels minimise the 1-Wasserstein
+  distance between the quantile function and its N steps.
+  """
+
+  def __init__(
+    self,
+    time_step_spec,
+    action_spec,
+    return_network,
+    optimizer,
+    *,
+    fraction_optimizer: types.Optimizer,
+    entropy: float = 0.0,
+    kappa: float = 1.0,
+    **options,
+  ):
+    """Makes the agent.
+
+    Args:
+      time_step_spec: of the environment.
+      action_spec: a scalar, discrete action from 0.
+      return_network: a `ReturnNetwork` with a head of fractions.
+      optimizer: of the quantiles.
+      fraction_optimizer: of the proposal of fractions.
+      entropy: what multiplies the entropy of the fractions' weights; it keeps
+        them from collapsing.
+      kappa: of the Huber loss.
+      **options: those of the base class.
+    """
+    head = getattr(return_network, "head", None)
+    if not hasattr(head, "propose"):
+      raise errors.UserError(
+        "FQF needs a head that proposes fractions, got"
+        f" {type(return_network).__name__}; use ReturnNetwork(...,"
+        " implicit_heads.fractions(32))"
+      )
+    self._quantile_loss = QuantileHuberLoss(kappa)
+    self._fraction_optimizer = fraction_optimizer
+    self._entropy = entropy
+    super().__init__(
+      time_step_spec, action_spec, return_network, optimizer, **options
+    )
+
+  def _loss_per_example(
+    self, predicted: ReturnDistribution, target: ReturnDistribution
+  ) -> tf.Tensor:
+    # The target's particles count alike, as in the paper's equation 8, though
+    # their fractions differ.
+    even = target._replace(log_weights=None)
+    if self._munchausen is not None:
+      even = target
+    return self._quantile_loss(predicted, even)
+
+  def _auxiliary_loss(
+    self,
+    data: transitions.Transition,
+    predicted: ReturnDistribution,
+    target: ReturnDistribution,
+  ) -> tf.Tensor:
+    """A loss whose gradient in each fraction is Proposition 1's."""
+    observation, _ = return_policy.split(data.observation, self._splitter)
+    # XLA finds these features computed already.
+    features = tf.stop_gradient(self._network.features(observation))
+    log_weights, fractions = self._network.head.propose(features)
+    at_fractions = ReturnDistribution(
+      self._network.head.at_edges(features, fractions)
+    )
+    edges = tf.stop_gradient(at_fractions.at(data.action).values)
+    middles = tf.stop_gradient(predicted.values)
+    slope = 2 * edges - middles[:, 1:] - middles[:, :-1]  # equation 7
+    loss = tf.reduce_sum(slope * fractions[:, 1:-1], axis=1)
+    entropy = -tf.reduce_sum(tf.exp(log_weights) * log_weights, axis=1)
+    return loss - self._entropy * entropy
+
+  def _groups(self):
+    proposal = self._network.head.proposal.trainable_weights
+    mine = {id(weight) for weight in proposal}
+    quantiles = [
+      weight
+      for weight in self._network.trainable_weights
+      if id(weight) not in mine
+    ]
+    return [
+      base.Group(self._optimizer, quantiles),
+      base.Group(self._fraction_optimizer, proposal),
+    ]

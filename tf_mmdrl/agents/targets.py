@@ -1,0 +1,99 @@
+"""Target rules: from the next state's distributions to the one backed up."""
+
+import dataclasses
+import math
+from typing import Optional, Tuple
+
+import tensorflow as tf
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.policies import return_policy
+
+# The logarithm of no probability: exp gives 0, and sums stay finite.
+_NEVER = -1e4
+
+
+def greedy(
+  distributions: ReturnDistribution,
+  expected: tf.Tensor,
+  mask: Optional[tf.Tensor],
+) -> ReturnDistribution:
+  """The distribution of the action with the largest expected return.
+
+  The action maximises the *mean* of the particles (Algorithm 3, line 6); a
+  maximum over actions particle by particle would be the law of no policy.
+
+  Args:
+    distributions: [B, A, M], of the target network.
+    expected: [B, A], of the network that chooses.
+    mask: [B, A] of the actions allowed, or None.
+
+  Returns:
+    Distributions of [B, M].
+  """
+  best = tf.argmax(return_policy.allowed(expected, mask), axis=-1)
+  return distributions.at(best)
+
+
+@dataclasses.dataclass(frozen=True)
+class Munchausen:
+  """Vieillard et al., "Munchausen Reinforcement Learning", 2020.
+
+  The policy is the softmax of the expected returns; its scaled log-probability
+  joins the reward, and the target is the law of what it earns, entropy bonus
+  included. M-IQN averages its actions' quantiles instead, which is the law of
+  no policy; for N = 1 both have the same mean, M-DQN's target.
+
+  Attributes:
+    alpha: share of the log-probability that joins the reward.
+    temperature: tau of the softmax.
+    lowest: l_0, where tau log pi(a|s) is clipped.
+  """
+
+  alpha: float = 0.9
+  temperature: float = 0.03
+  lowest: float = -1.0
+
+  def __post_init__(self):
+    if not (0 <= self.alpha <= 1 and self.temperature > 0 > self.lowest):
+      raise errors.UserError(
+        "Munchausen wants alpha in [0, 1], temperature > 0 and lowest < 0, got"
+        f" {self.alpha}, {self.temperature} and {self.lowest}"
+      )
+
+  def bonus(
+    self,
+    distributions: ReturnDistribution,
+    action: tf.Tensor,
+    mask: Optional[tf.Tensor],
+  ) -> tf.Tensor:
+    """[B] alpha x [tau log pi(a|s)] clipped to [l_0, 0] (equation 2)."""
+    _, scaled = self._policy(distributions, mask)
+    taken = tf.gather(scaled, action, axis=1, batch_dims=1)
+    return self.alpha * tf.clip_by_value(taken, self.lowest, 0.0)
+
+  def soft(
+    self, distributions: ReturnDistribution, mask: Optional[tf.Tensor]
+  ) -> ReturnDistribution:
+    """The law of Z(s', a') - tau log pi(a'|s') for a' ~ pi, [B, A * M]."""
+    log_policy, scaled = self._policy(distributions, mask)
+    values = distributions.values - scaled[..., tf.newaxis]
+    own = distributions.log_weights
+    if own is None:
+      own = -math.log(values.shape[2]) + tf.zeros_like(values)
+    log_weights = log_policy[..., tf.newaxis] + own
+    flat = [-1, values.shape[1] * values.shape[2]]
+    return ReturnDistribution(
+      tf.reshape(values, flat), tf.reshape(log_weights, flat)
+    )
+
+  def _policy(self, distributions, mask) -> Tuple[tf.Tensor, tf.Tensor]:
+    """log pi and tau log pi, each [B, A]; finite, 0 where it is forbidden."""
+    expected = distributions.mean()
+    scores = return_policy.allowed(expected, mask)
+    best = tf.reduce_max(scores, axis=1, keepdims=True)
+    allowed = scores > scores.dtype.min
+    preference = tf.where(allowed, (expected - best) / self.temperature, _NEVER)
+    log_policy = tf.maximum(tf.nn.log_softmax(preference), _NEVER)
+    return log_policy, tf.where(allowed, self.temperature * log_policy, 0.0)

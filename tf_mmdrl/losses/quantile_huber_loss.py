@@ -1,0 +1,39 @@
+"""Quantile regression as a loss."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.ops import quantiles
+
+
+@dataclasses.dataclass(frozen=True)
+class QuantileHuberLoss:
+  """Predicted particles are quantiles at their levels, or at even ones.
+
+  Attributes:
+    kappa: 1 for QR-DQN-1, IQN and FQF; 0 for QR-DQN-0.
+  """
+
+  kappa: float = 1.0
+
+  def __post_init__(self):
+    if not self.kappa >= 0:
+      raise errors.UserError(f"kappa must be at least 0, got {self.kappa}")
+
+  def __call__(
+    self, predicted: ReturnDistribution, target: ReturnDistribution
+  ) -> tf.Tensor:
+    """[B] losses of predicted [B, N] against target [B, M] distributions."""
+    levels = predicted.levels
+    if levels is None:
+      levels = quantiles.midpoints(predicted.values.shape[-1])
+    return quantiles.quantile_huber(
+      predicted.values,
+      levels,
+      target.values,
+      kappa=self.kappa,
+      target_weights=target.weights(),
+    )

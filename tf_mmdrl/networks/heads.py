@@ -1,0 +1,86 @@
+"""Heads: from features to the return distribution of each action.
+
+A head is described by a function that makes its layer, because TF-Agents copies
+a network by building it again: `heads.particles(200)` and its neighbours give
+such functions. The layer maps features [B, F] to a `ReturnDistribution` of
+[B, A, N].
+"""
+
+from typing import Callable, Optional
+
+import tensorflow as tf
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.networks import streams
+
+# (width of each action, name) -> the layers that end a network.
+MakeStream = Callable[..., streams.ActionStream]
+MakeHead = Callable[[MakeStream], tf.keras.layers.Layer]
+
+
+def particles(num_particles: int = 200) -> MakeHead:
+  """N free particles of equal weight: MMDQN, QR-DQN; with N = 1, DQN."""
+  _check_count("num_particles", num_particles, 1)
+  return lambda make_stream: _Particles(make_stream, num_particles)
+
+
+def weighted_particles(num_particles: int = 200) -> MakeHead:
+  """N free particles, and their weights."""
+  _check_count("num_particles", num_particles, 1)
+  return lambda make_stream: _WeightedParticles(make_stream, num_particles)
+
+
+def categorical(
+  num_atoms: int = 51, v_min: float = -10.0, v_max: float = 10.0
+) -> MakeHead:
+  """Weights of an even grid of returns from v_min to v_max: C51."""
+  _check_count("num_atoms", num_atoms, 2)
+  if not v_min < v_max:
+    raise errors.UserError(
+      f"v_min must be below v_max, got {v_min} and {v_max}"
+    )
+  return lambda make_stream: _Categorical(make_stream, num_atoms, v_min, v_max)
+
+
+def _check_count(name: str, count: int, least: int) -> None:
+  if count < least:
+    raise errors.UserError(f"{name} must be at least {least}, got {count}")
+
+
+class _Particles(tf.keras.layers.Layer):
+  def __init__(self, make_stream: MakeStream, num_particles: int):
+    super().__init__(name="particles")
+    self.num_particles = num_particles
+    self._stream = make_stream(num_particles)
+
+  def call(self, features, training=False, seed: Optional[tf.Tensor] = None):
+    return ReturnDistribution(
+      self._stream(features, training=training, seed=seed)
+    )
+
+
+class _WeightedParticles(tf.keras.layers.Layer):
+  def __init__(self, make_stream: MakeStream, num_particles: int):
+    super().__init__(name="weighted_particles")
+    self.num_particles = num_particles
+    self._stream = make_stream(2 * num_particles)
+
+  def call(self, features, training=False, seed: Optional[tf.Tensor] = None):
+    outputs = self._stream(features, training=training, seed=seed)
+    values, logits = tf.split(outputs, 2, axis=-1)
+    return ReturnDistribution(values, tf.nn.log_softmax(logits))
+
+
+class _Categorical(tf.keras.layers.Layer):
+  def __init__(self, make_stream: MakeStream, num_atoms, v_min, v_max):
+    super().__init__(name="categorical")
+    self.num_particles = num_atoms
+    self.support = (v_min, v_max)
+    self._stream = make_stream(num_atoms)
+
+  def call(self, features, training=False, seed: Optional[tf.Tensor] = None):
+    logits = self._stream(features, training=training, seed=seed)
+    atoms = tf.linspace(*map(tf.constant, self.support), self.num_particles)
+    values = tf.zeros_like(logits) + atoms
+    return ReturnDistribution(values, tf.nn.log_softmax(logits))

@@ -1,0 +1,154 @@
+"""The network: a torso of Keras layers and a head that emits returns."""
+
+from typing import Any, Callable, Optional, Sequence
+
+import tensorflow as tf
+from tf_agents.networks import network, utils
+from tf_agents.utils import nest_utils
+
+from tf_mmdrl.core import errors, specs
+from tf_mmdrl.networks import heads, noisy, streams, torsos
+
+
+class ReturnNetwork(network.Network):
+  """observation -> the return distribution of each action, `[B, A, N]`."""
+
+  def __init__(
+    self,
+    input_tensor_spec,
+    action_spec,
+    head: heads.MakeHead,
+    *,
+    preprocessing_layers=None,
+    preprocessing_combiner: Optional[tf.keras.layers.Layer] = None,
+    conv_layer_params: Optional[torsos.ConvParams] = None,
+    fc_layer_params: Optional[Sequence[int]] = (512,),
+    padding: str = "valid",
+    activation: Any = "relu",
+    make_initializer: Callable[
+      [], tf.keras.initializers.Initializer
+    ] = torsos.authors_initializer,
+    dueling: bool = False,
+    noisy_layers: bool = False,
+    name: str = "ReturnNetwork",
+  ):
+    """Makes the network.
+
+    Args:
+      input_tensor_spec: the observation's spec, which may be nested.
+      action_spec: a scalar, discrete action from 0.
+      head: what makes the head; see `heads` and `implicit_heads`.
+      preprocessing_layers: for a nested observation, a layer for each part (in
+        the observation's structure); each must give the same shape.
+      preprocessing_combiner: a layer that makes one tensor of their outputs.
+      conv_layer_params: (filters, kernel size, stride) of each convolution;
+        `torsos.NATURE_CONV`, `torsos.MINATAR_CONV` or your own.
+      fc_layer_params: units of each dense layer; the last one is the head's,
+        so a dueling head has two of it, and an implicit one comes before it.
+      padding: of the convolutions, "valid" or the authors' "same".
+      activation: of every layer but the last.
+      make_initializer: makes the initialiser of each layer's kernel; the
+        authors' by default. Noisy layers have their own.
+      dueling: separate streams for value and advantage.
+      noisy_layers: dense layers with noise in their weights, for exploration.
+      name: of the network.
+    """
+    super().__init__(input_tensor_spec, state_spec=(), name=name)
+    fc_layer_params = tuple(fc_layer_params or ())
+    self._preprocessing = [
+      type(layer).from_config(layer.get_config())
+      for layer in tf.nest.flatten(preprocessing_layers)
+      if preprocessing_layers is not None
+    ]
+    self._combiner = preprocessing_combiner and type(
+      preprocessing_combiner
+    ).from_config(preprocessing_combiner.get_config())
+    if len(tf.nest.flatten(input_tensor_spec)) > 1 and not self._combiner:
+      raise errors.UserError(
+        "a nested observation needs preprocessing_layers and a"
+        f" preprocessing_combiner, got the observation {input_tensor_spec}"
+      )
+    builder = torsos.Builder(
+      activation, make_initializer, padding, noisy_layers
+    )
+    self._torso = builder.torso(conv_layer_params, fc_layer_params[:-1])
+
+    def make_stream(width: int) -> streams.ActionStream:
+      return streams.ActionStream(
+        specs.num_actions(action_spec),
+        width,
+        builder,
+        fc_layer_params=fc_layer_params[-1:],
+        dueling=dueling,
+      )
+
+    self._head = head(make_stream)
+    self._noisy_layers = noisy_layers
+
+  @property
+  def num_particles(self) -> int:
+    """N, where a call does not say."""
+    return self._head.num_particles
+
+  @property
+  def head(self) -> tf.keras.layers.Layer:
+    """The layer from features [B, F] to distributions [B, A, N]."""
+    return self._head
+
+  @property
+  def is_implicit(self) -> bool:
+    """Whether particles are draws, as many as a call asks for."""
+    return getattr(self._head, "is_implicit", False)
+
+  @property
+  def is_random(self) -> bool:
+    """Whether a seed makes a difference."""
+    return self._noisy_layers or self.is_implicit
+
+  def call(
+    self,
+    observation,
+    step_type=None,
+    network_state=(),
+    training=False,
+    seed: Optional[tf.Tensor] = None,
+    num_particles: Optional[int] = None,
+  ):
+    """Distributions `[B, A, N]` (any outer dims for B), and the state.
+
+    Args:
+      observation: nest of [B, ...].
+      step_type: not used.
+      network_state: not used.
+      training: for layers that care.
+      seed: int [2], of noise and draws; None: mean weights, even levels.
+      num_particles: N of an implicit head.
+
+    Returns:
+      Particles of equal weight as a tensor, others as a `ReturnDistribution`
+      with `()` for what it lacks; `ReturnDistribution.of` reads both.
+    """
+    del step_type
+    outer_rank = nest_utils.get_outer_rank(observation, self.input_tensor_spec)
+    squash = utils.BatchSquash(outer_rank)
+    observation = tf.nest.map_structure(squash.flatten, observation)
+    features = self.features(observation, training, noisy.fold(seed, 0))
+    options = {} if num_particles is None else {"num_particles": num_particles}
+    output = self._head(
+      features, training=training, seed=noisy.fold(seed, 1), **options
+    ).as_nest()
+    return tf.nest.map_structure(squash.unflatten, output), network_state
+
+  def features(self, observation, training=False, seed=None) -> tf.Tensor:
+    """One [B, F] tensor of a (nested) observation."""
+    parts = [
+      torsos.as_float(part, spec, self.compute_dtype)
+      for part, spec in zip(
+        tf.nest.flatten(observation), tf.nest.flatten(self.input_tensor_spec)
+      )
+    ]
+    if self._preprocessing:
+      pairs = zip(self._preprocessing, parts)
+      parts = [layer(part, training=training) for layer, part in pairs]
+    joint = self._combiner(parts) if self._combiner else parts[0]
+    return noisy.through(self._torso, joint, training=training, seed=seed)

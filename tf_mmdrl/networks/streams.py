@@ -1,0 +1,70 @@
+"""The last layers: from features to some numbers for each action."""
+
+from typing import Optional, Sequence
+
+import tensorflow as tf
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.networks import noisy, torsos
+
+
+class ActionStream(tf.keras.layers.Layer):
+  """Features `[B, F]` -> `[B, A, W]`, with a dueling value if asked."""
+
+  def __init__(
+    self,
+    num_actions: int,
+    width: int,
+    builder: torsos.Builder,
+    *,
+    fc_layer_params: Sequence[int] = (),
+    dueling: bool = False,
+    name: str = "actions",
+  ):
+    """Makes the layers.
+
+    Args:
+      num_actions: A.
+      width: W, numbers for each action.
+      builder: makes layers.
+      fc_layer_params: units of the hidden layers before the last one.
+      dueling: V + (A - mean over the actions of A), V and A each with hidden
+        layers of its own (Wang et al., 2016, equation 9).
+      name: of the layer.
+    """
+    super().__init__(name=name)
+    if dueling and not fc_layer_params:
+      raise errors.UserError(
+        "dueling needs a hidden layer for value and advantage, got no"
+        " fc_layer_params; pass for example (512,)"
+      )
+    self._shape = [-1, num_actions, width]
+    self._advantage = [
+      *builder.hidden(fc_layer_params),
+      builder.output(num_actions * width, "advantage" if dueling else "output"),
+    ]
+    self._value = None
+    if dueling:
+      self._value = [
+        *builder.hidden(fc_layer_params),
+        builder.output(width, "value"),
+      ]
+
+  def call(
+    self,
+    features: tf.Tensor,
+    training: bool = False,
+    seed: Optional[tf.Tensor] = None,
+  ) -> tf.Tensor:
+    """[B, A, W], float32."""
+
+    def run(layers, number):
+      return noisy.through(
+        layers, features, training=training, seed=noisy.fold(seed, number)
+      )
+
+    outputs = tf.reshape(run(self._advantage, 0), self._shape)
+    if self._value is None:
+      return outputs
+    value = run(self._value, 1)[:, tf.newaxis]
+    return value + outputs - tf.reduce_mean(outputs, axis=1, keepdims=True)

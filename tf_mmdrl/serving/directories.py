@@ -1,0 +1,118 @@
+"""Numbered versions in a directory; each appears whole or not at all.
+
+The layout is TensorFlow Serving's. Names that are no numbers are invisible to
+it: `.lock`, and what is being made or removed.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import pathlib
+import shutil
+from typing import Iterator, List, Optional
+
+from tf_mmdrl.core import errors
+
+_TEMPORARY = ".tmp-"
+_HERE = -100  # AT_FDCWD
+_EXCHANGE = 2  # RENAME_EXCHANGE
+
+
+def versions(directory: pathlib.Path) -> List[int]:
+  """The numbers there are, in order."""
+  if not directory.is_dir():
+    return []
+  names = [path.name for path in directory.iterdir() if path.is_dir()]
+  # Only "7" is version 7: "007" is not its directory's name.
+  numbers = (int(name) for name in names if name.isascii() and name.isdigit())
+  return sorted(number for number in numbers if str(number) in names)
+
+
+def find(directory: pathlib.Path, number: Optional[int] = None) -> int:
+  """The number, if there is such a version; the newest if None."""
+  there = versions(directory)
+  if not there:
+    raise errors.UserError(
+      f"there is no exported policy in {str(directory)!r} yet; run mmdrl export"
+    )
+  number = there[-1] if number is None else number
+  if number not in there:
+    names = ", ".join(map(str, there))
+    raise errors.UserError(f"there is no version {number}; there are {names}")
+  return number
+
+
+@contextlib.contextmanager
+def publishing(directory: pathlib.Path, number: int) -> Iterator[pathlib.Path]:
+  """A path to make a version at; without an error it becomes visible at once.
+
+  Whatever ends the process, and whenever: the versions of before stay, and an
+  older one of the same number is there until the new one is.
+  """
+  directory.mkdir(parents=True, exist_ok=True)
+  final = directory / str(number)
+  temporary = directory / f"{_TEMPORARY}{number}"
+  with _locked(directory):
+    _clean(directory)
+    try:
+      yield temporary
+      _sync(temporary)
+      if final.exists():
+        _exchange(temporary, final)
+      else:
+        os.rename(temporary, final)
+      _sync_one(directory)
+    finally:
+      _clean(directory)
+
+
+def remove(directory: pathlib.Path, number: int) -> None:
+  """Removes a version; it is never seen in part."""
+  with _locked(directory):
+    hidden = directory / f"{_TEMPORARY}{number}"
+    os.rename(directory / str(number), hidden)
+    shutil.rmtree(hidden)
+
+
+@contextlib.contextmanager
+def _locked(directory: pathlib.Path) -> Iterator[None]:
+  """One writer at a time; the system itself unlocks after a crash."""
+  lock = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+  try:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    yield
+  finally:
+    os.close(lock)
+
+
+def _clean(directory: pathlib.Path) -> None:
+  for orphan in directory.glob(f"{_TEMPORARY}*"):
+    shutil.rmtree(orphan, ignore_errors=True)
+
+
+def _exchange(one: pathlib.Path, other: pathlib.Path) -> None:
+  """Swaps two directories; in one step where the system can (Linux)."""
+  rename = getattr(ctypes.CDLL(None), "renameat2", None)
+  names = (os.fsencode(one), os.fsencode(other))
+  if rename and not rename(_HERE, names[0], _HERE, names[1], _EXCHANGE):
+    return
+  aside = one.with_name(f"{one.name}-old")
+  os.rename(other, aside)
+  os.rename(one, other)
+
+
+def _sync(path: pathlib.Path) -> None:
+  """Everything below is on the disk before its name is."""
+  for directory, _, files in os.walk(path):
+    for name in files:
+      _sync_one(pathlib.Path(directory, name))
+    _sync_one(pathlib.Path(directory))
+
+
+def _sync_one(path: pathlib.Path) -> None:
+  descriptor = os.open(path, os.O_RDONLY)
+  try:
+    os.fsync(descriptor)
+  finally:
+    os.close(descriptor)

@@ -1,0 +1,101 @@
+"""The same policy in other formats, written beside a SavedModel."""
+
+import importlib
+import pathlib
+from typing import TYPE_CHECKING, Any, Callable, Dict
+
+import tensorflow as tf
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.serving import signatures
+
+if TYPE_CHECKING:
+  from tf_agents.networks import network
+  from tf_agents.policies import tf_policy
+
+Writer = Callable[[pathlib.Path], None]
+_OPSET = 17  # what every onnxruntime since 2022 reads
+
+
+def onnx(net: "network.Network") -> Writer:
+  """Writes `policy.onnx`: observation -> action, q_values, values, weights."""
+  converter = _require("tf2onnx")
+
+  def write(directory: pathlib.Path) -> None:
+    function = _everything(net)
+    converter.convert.from_function(
+      function,
+      input_signature=function.input_signature,
+      opset=_OPSET,
+      output_path=str(directory / "policy.onnx"),
+    )
+
+  return write
+
+
+def tflite(net: "network.Network") -> Writer:
+  """Writes `policy.tflite`, with the same inputs and outputs."""
+
+  def write(directory: pathlib.Path) -> None:
+    module = tf.Module()
+    module.model_variables = list(net.variables)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions(
+      [_everything(net).get_concrete_function()], module
+    )
+    (directory / "policy.tflite").write_bytes(converter.convert())
+
+  return write
+
+
+WRITERS: Dict[str, Callable[["network.Network"], Writer]] = {
+  "onnx": onnx,
+  "tflite": tflite,
+}
+
+
+def policy_saver(
+  policy: "tf_policy.TFPolicy", train_step: tf.Variable
+) -> Writer:
+  """Writes `policy_saver/`, for TF-Agents' SavedPyTFEagerPolicy.
+
+  Args:
+    policy: with the weights to save.
+    train_step: kept with the policy.
+
+  Returns:
+    The writer.
+  """
+  from tf_agents.policies import policy_saver as savers
+
+  def write(directory: pathlib.Path) -> None:
+    # A new saver every time: TF-Agents keeps the graph of its first call.
+    saver = savers.PolicySaver(policy, batch_size=None, train_step=train_step)
+    saver.save(str(directory / "policy_saver"))
+
+  return write
+
+
+def _everything(net: "network.Network") -> Any:
+  """One function, because these formats hold one: all but the risk."""
+  spec = net.input_tensor_spec
+  observation = tf.TensorSpec([None, *spec.shape], spec.dtype, "observation")
+
+  @tf.function(input_signature=[observation], autograph=False)
+  def everything(observation):
+    distribution = signatures.returns(net, observation)
+    return {
+      **signatures.greedy(distribution),
+      **signatures.weighted(distribution),
+    }
+
+  return everything
+
+
+def _require(module: str) -> Any:
+  try:
+    return importlib.import_module(module)
+  except ModuleNotFoundError as error:
+    raise errors.UserError(
+      f"ONNX files need {error.name}, which is not installed; run"
+      " pip install 'tf-mmdrl[onnx]'"
+    ) from None

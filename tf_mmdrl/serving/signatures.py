@@ -1,0 +1,89 @@
+"""What an exported policy can be asked, as functions of plain TensorFlow."""
+
+from typing import TYPE_CHECKING, Any, Dict, Tuple
+
+import tensorflow as tf
+
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+
+if TYPE_CHECKING:
+  from tf_agents.networks import network
+
+
+def build(net: "network.Network") -> Tuple[tf.Module, Dict[str, Any]]:
+  """A plain tf.Module with the variables and no Keras object, and functions.
+
+  | signature | takes | gives |
+  |---|---|---|
+  | `action`, `serving_default` | `observation` [B, ...] | `action` [B],
+  `q_values` [B, A] |
+  | `action_bytes` | `observation_bytes` [B] | the same |
+  | `particles` | `observation` | `values`, `weights` [B, A, N] |
+  | `risk` | `observation`, `level` [] or [B] | `action` [B], `cvar` [B, A] |
+
+  Args:
+    net: observation -> particles, made and filled.
+
+  Returns:
+    The module and its signatures by name.
+  """
+  spec = net.input_tensor_spec
+  batched = [None, *spec.shape]
+  observation = tf.TensorSpec(batched, spec.dtype, "observation")
+  encoded = tf.TensorSpec([None], tf.string, "observation_bytes")
+  anything = tf.TensorSpec(None, tf.float32, "level")
+
+  @tf.function(input_signature=[observation], autograph=False)
+  def action(observation):
+    return greedy(returns(net, observation))
+
+  @tf.function(input_signature=[encoded], autograph=False)
+  def action_bytes(observation_bytes):
+    numbers = tf.io.decode_raw(observation_bytes, spec.dtype)
+    # The batch's size is given: each string must be one whole observation.
+    shape = tf.concat([tf.shape(observation_bytes), spec.shape], axis=0)
+    observation = tf.ensure_shape(tf.reshape(numbers, shape), batched)
+    return greedy(returns(net, observation))
+
+  @tf.function(input_signature=[observation], autograph=False)
+  def particles(observation):
+    return weighted(returns(net, observation))
+
+  @tf.function(input_signature=[observation, anything], autograph=False)
+  def risk(observation, level):
+    batch = tf.shape(observation)[:1]
+    level = tf.broadcast_to(tf.reshape(level, [-1]), batch)
+    wanted = "level must lie in (0, 1]"
+    tf.debugging.assert_greater(level, 0.0, wanted)
+    tf.debugging.assert_less_equal(level, 1.0, wanted)
+    cvar = returns(net, observation).cvar(level[:, tf.newaxis])
+    return {"action": tf.argmax(cvar, axis=-1), "cvar": cvar}
+
+  module = tf.Module()
+  module.model_variables = list(net.variables)
+  return module, {
+    "serving_default": action,
+    "action": action,
+    "action_bytes": action_bytes,
+    "particles": particles,
+    "risk": risk,
+  }
+
+
+def returns(
+  net: "network.Network", observation: tf.Tensor
+) -> ReturnDistribution:
+  """The distributions [B, A, N] that a network gives."""
+  output, _ = net(observation)
+  return ReturnDistribution.of(output)
+
+
+def greedy(distribution: ReturnDistribution) -> Dict[str, tf.Tensor]:
+  """The best actions [B] and what they were chosen by, [B, A]."""
+  expected = distribution.mean()
+  return {"action": tf.argmax(expected, axis=-1), "q_values": expected}
+
+
+def weighted(distribution: ReturnDistribution) -> Dict[str, tf.Tensor]:
+  """Particles and their weights, each [B, A, N]."""
+  return {"values": distribution.values, "weights": distribution.weights()}

@@ -1,0 +1,67 @@
+"""A run's policy as a version that others can load, with what made it."""
+
+import pathlib
+from typing import Any, Dict, Iterable
+
+from tf_mmdrl import serving
+from tf_mmdrl.core import errors
+from tf_mmdrl.serving import formats as other_formats
+from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import metrics, run_directory
+from tf_mmdrl.train.run_state import RunState
+
+
+def export(
+  state: RunState,
+  directory: pathlib.Path,
+  *,
+  formats: Iterable[str] = (),
+  policy_saver: bool = False,
+) -> pathlib.Path:
+  """Publishes the policy of a run's current step.
+
+  Args:
+    state: the run.
+    directory: of the versions.
+    formats: what to write besides the SavedModel, "onnx" or "tflite".
+    policy_saver: whether to write TF-Agents' own form besides.
+
+  Returns:
+    The version's directory.
+  """
+  agent, extras = state.agent, []
+  for name in formats:
+    if name not in other_formats.WRITERS:
+      raise errors.unknown_name("format", name, other_formats.WRITERS)
+    extras.append(other_formats.WRITERS[name](agent.return_network))
+  if policy_saver:
+    extras.append(
+      other_formats.policy_saver(agent.policy, agent.train_step_counter)
+    )
+  return serving.publish(
+    agent.return_network,
+    directory,
+    state.step,
+    metadata=describe(state),
+    extras=extras,
+  )
+
+
+def describe(state: RunState) -> Dict[str, Any]:
+  """What a policy is, as JSON values.
+
+  `score` is that of an evaluation at this very step, None if there was none.
+  """
+  config, around, score = state.config, run_directory.surroundings(), None
+  if state.metrics.last_evaluation == state.step > 0:
+    score = metrics.last(state.metrics.text, "evaluation_score")
+  return {
+    "environment": config.environment.name,
+    "agent": config.agent.name,
+    "step": state.step,
+    "updates": state.updates,
+    "score": score,
+    "config": configs.to_json(config),
+    "versions": around["versions"],
+    "git_commit": around["git_commit"],
+  }
