@@ -32,18 +32,19 @@ def by_game(
     The table.
   """
   raw = published.raw_scores()
+  referenced = not normalized and any(game in raw for game in games)
   rows = []
   for game in games:
     reference = raw.get(game, {})
     row: List[object] = [game]
-    if not normalized:
+    if referenced:
       row += [reference.get("Random"), reference.get("Human")]
     for agent in agents:
       measured = agent.measured.get(game)
       cell = measured and _score(game, measured, normalized)
       row.append(cell and cell._replace(in_heading=agent.published))
     rows.append(row)
-  fixed = ["game"] if normalized else ["game", "random", "human"]
+  fixed = ["game", "random", "human"] if referenced else ["game"]
   names = [agent.name for agent in agents]
   notes = [_BY_GAME] if any(not agent.published for agent in agents) else []
   if any(agent.published for agent in agents):

@@ -64,9 +64,9 @@ def of_runs(runs: Sequence[Run], games: Sequence[str], last: int) -> List[str]:
     *_on_games(runs, games),
     *_on_paper(runs),
     *_on_unfinished(runs),
-    "An evaluation counts whole games, none cut off and none left out for being"
-    " long: every environment plays an equal number, or every game begun before"
-    " its share of steps was through. The counts stand in the tables.",
+    "Evaluations of mmdrl's runs count whole games and leave none out for being"
+    " long: every environment plays an equal number, or every game that began"
+    " before its share of steps was through. The counts stand in the tables.",
   ]
 
 

@@ -161,7 +161,12 @@ def _indices(table: Table) -> range:
 
 
 def _number(table: Table, value: float) -> str:
-  return "–" if math.isnan(value) else f"{value:,.{table.decimals}f}"
+  """With one digit more if it is small and has one: 1.75, 1.7, 823.1."""
+  if math.isnan(value):
+    return "–"
+  if table.decimals and abs(value) < 10:
+    return f"{value:.{table.decimals + 1}f}".removesuffix("0")
+  return f"{value:,.{table.decimals}f}"
 
 
 def _plain(cell: Any) -> Any:
