@@ -1,9 +1,11 @@
+import re
+
 import pytest
 import train_fixtures
 from tensorboard.backend.event_processing import event_accumulator
 from tensorboard.util import tensor_util
 
-from tf_mmdrl.train import metrics, run_directory, trainer, watching
+from tf_mmdrl.train import board, metrics, run_directory, trainer, watching
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,15 @@ def test_tensorboard_has_the_measure_of_human_play(tmp_path):
 
 def test_tensorboard_has_no_human_score_of_a_game_without_one(events):
   assert "Score/evaluation_human_normalized" not in events.Tags()["tensors"]
+
+
+def test_the_charts_of_mmdrl_tensorboard_show_what_is_logged(events):
+  tags = events.Tags()["tensors"]
+  charts = [c for part in board.layout().category for c in part.chart]
+  for chart in charts:
+    (expression,) = chart.multiline.tag
+    human = "human" in expression  # not known of MinAtar
+    assert human or any(re.match(expression, tag) for tag in tags), chart
 
 
 def test_tensorboard_has_the_agents_own_summaries(events):

@@ -101,6 +101,7 @@ def _of_runs(args, options):
     runs += curves.read(pathlib.Path(path), label, args.curve_period)
   for warning in warnings:
     print(f"mmdrl: warning: {warning}", file=sys.stderr)
+  print(f"drawing {len(runs)} runs", flush=True)  # many take a minute
   return report.of_runs(runs, options, warnings)
 
 

@@ -12,17 +12,18 @@ from tensorboard.plugins.custom_scalar import summary as custom_scalar
 from tf_mmdrl.core import errors
 from tf_mmdrl.train.run_directory import RunDirectory
 
-# Part of the page -> title of a chart -> the tags it shows, as expressions.
+# Part of the page -> title of a chart -> the tags it shows, as expressions that
+# TensorBoard matches from the start.
 _CHARTS = {
   "Score": {
     "Evaluation": ["^Score/evaluation$"],
-    "Evaluation, 1 for human play": ["^Score/evaluation_human_normalized$"],
     "Training": ["^Score/train$"],
+    "Evaluation, 1 for human play": ["^Score/evaluation_human_normalized$"],
   },
   "Learning": {
     "Loss": ["^Learning/loss$"],
-    "Gradient norm": ["gradient_norm"],
-    "Expected return": ["expected_return"],
+    "Gradient norm": [".*/gradient_norm$"],
+    "Expected return": [".*/expected_return$"],
   },
   "Collection": {
     "Steps a second": ["^Collection/steps_per_second$"],
