@@ -82,6 +82,12 @@ def test_a_setting_of_another_game_makes_no_variant():
   assert results.varied(runs) == {}
 
 
+def test_a_setting_that_was_not_recorded_makes_no_variant():
+  runs = [run(seed=0, agent__gamma=0.9, agent__new=1), run(seed=1)]
+  assert results.varied(runs) == {}
+  assert results.name_variants(runs)[1].agent == "mmdqn"
+
+
 def test_one_experiment_is_not_two_seeds():
   twice = [run(seed=3), dataclasses.replace(run(seed=3), origin="copy")]
   with pytest.raises(errors.UserError, match="'copy' are the same experiment"):

@@ -56,6 +56,7 @@ _STYLE = {
   "svg.fonttype": "none",  # text stays text: selectable, read aloud
   "svg.hashsalt": "mmdrl",  # the same figure gives the same file
   "text.color": _INK,
+  "text.parse_math": False,  # a name may have dollars in it
   "xtick.color": _GRID,
   "xtick.labelcolor": _INK,
   "xtick.labelsize": 8,

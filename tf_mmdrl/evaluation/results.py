@@ -128,8 +128,9 @@ def varied(runs: Sequence[Run]) -> Dict[str, List[str]]:
     for name in names:
       if name in _NOT_THE_AGENT or name.startswith(_NOT_THE_AGENTS):
         continue
-      differs = len({repr(run.settings.get(name)) for run in group}) > 1
-      if differs and name not in found.setdefault(key[0], []):
+      # What a run has not recorded cannot be said to differ.
+      values = {repr(r.settings[name]) for r in group if name in r.settings}
+      if len(values) > 1 and name not in found.setdefault(key[0], []):
         found[key[0]].append(name)
   return {agent: names for agent, names in found.items() if names}
 
