@@ -113,6 +113,13 @@ def test_studies_change_one_setting_at_a_time():
   assert [curve.label for curve in curves] == ["10", "50", "200"]
 
 
+def test_a_gap_is_no_gap_in_percents():
+  """The optimality gap is cut off at 1, so it must be taken of shares."""
+  runs = [run(seed=seed, curve=[14.6, -20.7]) for seed in (0, 1)]
+  (curve,) = learning.over_games(runs, ["Pong"], 1, "optimality_gap")
+  np.testing.assert_allclose(curve.estimate.point, [0, 100], atol=1e-9)
+
+
 def test_aggregate_curves_are_those_of_normalised_scores():
   runs = [
     run(game=game, seed=seed, curve=[base + seed, base + 2 * seed])

@@ -127,7 +127,7 @@ def runs(found: Sequence[results.Run]) -> Table:
       [
         run.agent,
         run.game,
-        run.seed,
+        str(run.seed),
         int(run.steps[-1]),
         len(run.scores),
         float(run.scores[best]),
@@ -162,7 +162,7 @@ def _score(
       return None
     values = 100 * np.array(shares, np.float64)
   found = intervals.estimate(scores.mean, values[:, np.newaxis])
-  return tables.score(found, 1, measured.seeds, measured.episodes)
+  return tables.score(found, measured.seeds, measured.episodes)
 
 
 def _heading(agent: Agent) -> str:

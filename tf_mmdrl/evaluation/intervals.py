@@ -25,6 +25,12 @@ class Estimate(NamedTuple):
   low: Optional[np.ndarray] = None
   high: Optional[np.ndarray] = None
 
+  def scaled(self, factor: float) -> "Estimate":
+    """The same in another unit."""
+    if self.low is None or self.high is None:
+      return Estimate(factor * self.point)
+    return Estimate(factor * self.point, factor * self.low, factor * self.high)
+
 
 def require_rliable() -> Any:
   """rliable's library, or an error that says how to get it."""

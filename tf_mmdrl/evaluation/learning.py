@@ -63,9 +63,9 @@ def normalized_curve(
   """One agent's curve over games, in percent of human play."""
   steps, cube = _cube(runs, games)
   found = intervals.estimate(
-    statistic, 100 * scores.smooth(cube, smooth), repetitions=_REPETITIONS
+    statistic, scores.smooth(cube, smooth), repetitions=_REPETITIONS
   )
-  return Curve(label, steps, found)
+  return Curve(label, steps, found.scaled(100))
 
 
 class Study(NamedTuple):
@@ -133,7 +133,7 @@ def study_curves(
       for value, group in study.groups.items()
     ]
     reached = [
-      intervals.estimate(scores.mean, 100 * agent.matrix(known))
+      intervals.estimate(scores.mean, agent.matrix(known)).scaled(100)
       for agent in map(_agent, study.groups.values())
     ]
     found["human-normalised score, %"] = (curves, reached)

@@ -41,14 +41,11 @@ class Score(NamedTuple):
 
 
 def score(
-  found: intervals.Estimate,
-  scale: float,
-  seeds: str = "",
-  episodes: Optional[int] = None,
+  found: intervals.Estimate, seeds: str = "", episodes: Optional[int] = None
 ) -> Score:
-  """A cell of an estimate, times a scale."""
-  low, high = (None if b is None else scale * float(b) for b in found[1:])
-  return Score(scale * float(found.point), low, high, seeds, episodes)
+  """A cell of an estimate."""
+  low, high = (None if b is None else float(b) for b in found[1:])
+  return Score(float(found.point), low, high, seeds, episodes)
 
 
 class Table(NamedTuple):
@@ -85,7 +82,10 @@ def to_csv(table: Table) -> str:
     (index, field)
     for field, shown_by in _EXTRAS.items()
     for index in range(len(table.columns))
-    if any(getattr(row[index], shown_by, None) for row in table.rows)
+    if any(
+      getattr(row[index], shown_by, None) not in (None, "")
+      for row in table.rows
+    )
   ]
   out = io.StringIO()
   writer = csv.writer(out, lineterminator="\n")
