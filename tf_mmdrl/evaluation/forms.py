@@ -182,7 +182,7 @@ def table1_compared(aggregates: Sequence[Aggregate]) -> Table:
 
 
 def _percent(found: Optional[intervals.Estimate]) -> Optional[Score]:
-  return None if found is None else tables.score(found.scaled(100))
+  return None if found is None else tables.score(found.percent())
 
 
 def _seeds(agent: Agent, games: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Tables with a row for each game, each run or each slip."""
 
-from typing import List, Optional, Sequence
+import functools
+from typing import List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -8,59 +9,70 @@ from tf_mmdrl.evaluation import intervals, published, results, scores, tables
 from tf_mmdrl.evaluation.results import Agent
 from tf_mmdrl.evaluation.tables import Score, Table
 
+# (agent, game) -> the mean over seeds.
+Means = Mapping[Tuple[str, str], intervals.Estimate]
 _BY_GAME = "A mean over seeds, with its 95 % interval if there are several."
 
 
-def by_game(
-  name: str,
-  title: str,
-  agents: Sequence[Agent],
-  games: Sequence[str],
-  *,
-  normalized: bool,
+def means(agents: Sequence[Agent], games: Sequence[str]) -> Means:
+  """Each agent's mean raw score in each game that it has played."""
+  found = {}
+  for agent in agents:
+    for game in games:
+      if game in agent.measured:
+        values = agent.measured[game].values[:, np.newaxis]
+        found[agent.name, game] = intervals.estimate(scores.mean, values)
+  return found
+
+
+def raw_scores(
+  agents: Sequence[Agent], games: Sequence[str], found: Means
 ) -> Table:
-  """A row for each game, a column for each agent.
+  """Raw scores, a row for each game, beside those of random and human play.
 
   Args:
-    name: of the files.
-    title: of the table.
     agents: the columns.
     games: the rows.
-    normalized: percent of human play, or raw scores beside random and human.
+    found: their means.
 
   Returns:
     The table.
   """
+  table = _by_game("raw_scores", "Raw scores", agents, games, found)
   raw = published.raw_scores()
-  referenced = not normalized and any(game in raw for game in games)
+  if not any(game in raw for game in games):
+    return table
   rows = []
-  for game in games:
-    reference = raw.get(game, {})
-    row: List[object] = [game]
-    if referenced:
-      row += [reference.get("Random"), reference.get("Human")]
-    for agent in agents:
-      measured = agent.measured.get(game)
-      cell = measured and _score(game, measured, normalized)
-      row.append(cell and cell._replace(in_heading=agent.published))
-    rows.append(row)
-  fixed = ["game", "random", "human"] if referenced else ["game"]
-  names = [agent.name for agent in agents]
-  notes = [_BY_GAME] if any(not agent.published for agent in agents) else []
-  if any(agent.published for agent in agents):
-    notes.append(
-      "The paper's scores are after 200M frames; MMDQN's are means of 3 seeds,"
-      " the seeds of the others and the episodes of all are not given."
-    )
-  return Table(
-    name,
-    title,
-    [*fixed, *names],
-    [*(text.capitalize() for text in fixed), *map(_heading, agents)],
-    rows,
-    notes,
-    best=names,
+  for game, *cells in table.rows:
+    row = raw.get(game, {})
+    rows.append([game, row.get("Random"), row.get("Human"), *cells])
+  return table._replace(
+    columns=["game", "random", "human", *table.columns[1:]],
+    headings=["Game", "Random", "Human", *table.headings[1:]],
+    rows=rows,
   )
+
+
+def human_normalized(
+  agents: Sequence[Agent], games: Sequence[str], found: Means
+) -> Table:
+  """Scores in percent of human play, a row for each game.
+
+  Args:
+    agents: the columns.
+    games: the rows; all with a reference.
+    found: their mean raw scores.
+
+  Returns:
+    The table.
+  """
+  shares = {
+    (agent, game): estimate.mapped(functools.partial(_percent, game))
+    for (agent, game), estimate in found.items()
+    if game in games
+  }
+  title = "Percent of human play"
+  return _by_game("human_normalized", title, agents, games, shares)
 
 
 def improvements(agent: Agent, baseline: Agent) -> Table:
@@ -152,17 +164,44 @@ def slips() -> Table:
   )
 
 
-def _score(
-  game: str, measured: results.Measured, normalized: bool
+def _by_game(
+  name: str,
+  title: str,
+  agents: Sequence[Agent],
+  games: Sequence[str],
+  found: Means,
+) -> Table:
+  rows: List[tables.Cells] = []
+  for game in games:
+    cells = [
+      _cell(agent, game, found.get((agent.name, game))) for agent in agents
+    ]
+    rows.append([game, *cells])
+  notes = [_BY_GAME] if any(not agent.published for agent in agents) else []
+  if any(agent.published for agent in agents):
+    notes.append(
+      "The paper's scores are after 200M frames; MMDQN's are means of 3 seeds,"
+      " the seeds of the others and the episodes of all are not given."
+    )
+  names = [agent.name for agent in agents]
+  headings = ["Game", *map(_heading, agents)]
+  columns = ["game", *names]
+  return Table(name, title, columns, headings, rows, notes, best=names)
+
+
+def _cell(
+  agent: Agent, game: str, found: Optional[intervals.Estimate]
 ) -> Optional[Score]:
-  values = measured.values
-  if normalized:
-    shares = [scores.human_normalized(game, value) for value in values]
-    if shares[0] is None:
-      return None
-    values = 100 * np.array(shares, np.float64)
-  found = intervals.estimate(scores.mean, values[:, np.newaxis])
-  return tables.score(found, measured.seeds, measured.episodes)
+  if found is None:
+    return None
+  measured = agent.measured[game]
+  cell = tables.score(found, measured.seeds, measured.episodes)
+  return cell._replace(in_heading=agent.published)
+
+
+def _percent(game: str, score: np.ndarray) -> np.ndarray:
+  """Of human play; it grows with the score, so bounds stay bounds."""
+  return 100 * published.scale(game).normalized(score)
 
 
 def _heading(agent: Agent) -> str:

@@ -25,11 +25,15 @@ class Estimate(NamedTuple):
   low: Optional[np.ndarray] = None
   high: Optional[np.ndarray] = None
 
-  def scaled(self, factor: float) -> "Estimate":
-    """The same in another unit."""
+  def mapped(self, grow: Callable[[np.ndarray], np.ndarray]) -> "Estimate":
+    """The same in another unit, by a function that is linear and grows."""
     if self.low is None or self.high is None:
-      return Estimate(factor * self.point)
-    return Estimate(factor * self.point, factor * self.low, factor * self.high)
+      return Estimate(grow(self.point))
+    return Estimate(grow(self.point), grow(self.low), grow(self.high))
+
+  def percent(self) -> "Estimate":
+    """Of shares."""
+    return self.mapped(lambda share: 100 * share)
 
 
 def require_rliable() -> Any:

@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from tf_mmdrl.evaluation import forms, intervals, results, scores
+from tf_mmdrl.evaluation import forms, intervals, published, results, scores
 from tf_mmdrl.evaluation.figures import Curve
 from tf_mmdrl.evaluation.results import Run
 
@@ -65,7 +65,7 @@ def normalized_curve(
   found = intervals.estimate(
     statistic, scores.smooth(cube, smooth), repetitions=_REPETITIONS
   )
-  return Curve(label, steps, found.scaled(100))
+  return Curve(label, steps, found.percent())
 
 
 class Study(NamedTuple):
@@ -133,7 +133,7 @@ def study_curves(
       for value, group in study.groups.items()
     ]
     reached = [
-      intervals.estimate(scores.mean, agent.matrix(known)).scaled(100)
+      intervals.estimate(scores.mean, agent.matrix(known)).percent()
       for agent in map(_agent, study.groups.values())
     ]
     found["human-normalised score, %"] = (curves, reached)
@@ -166,10 +166,10 @@ def _cube(
   chosen = [run for game in games for run in by_game[game][:count]]
   steps, raw = results.aligned(chosen)
   shares = [
-    [scores.human_normalized(run.game, score) for score in curve]
+    published.scale(run.game).normalized(curve)
     for run, curve in zip(chosen, raw)
   ]
-  cube = np.array(shares, np.float64).reshape(len(games), count, len(steps))
+  cube = np.stack(shares).reshape(len(games), count, len(steps))
   return steps, cube.transpose(1, 0, 2)
 
 

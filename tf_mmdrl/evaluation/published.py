@@ -7,7 +7,7 @@ where.
 import csv
 import functools
 from importlib import resources
-from typing import Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 from tf_mmdrl.core import names
 
@@ -28,6 +28,10 @@ class Reference(NamedTuple):
 
   random: float
   human: float
+
+  def normalized(self, score: Any) -> Any:
+    """Appendix B: (score - random) / (human - random); also of arrays."""
+    return (score - self.random) / (self.human - self.random)
 
 
 class Slip(NamedTuple):
@@ -111,8 +115,11 @@ def game(name: str) -> Optional[str]:
 def reference(name: str) -> Optional[Reference]:
   """A game's random and human scores, or None if it is not in the table."""
   known = game(name)
-  if known is None:
-    return None
+  return None if known is None else scale(known)
+
+
+def scale(known: str) -> Reference:
+  """The random and human scores of a game in the table's spelling."""
   row = raw_scores()[known]
   return Reference(row["Random"], row["Human"])
 

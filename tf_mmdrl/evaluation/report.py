@@ -12,6 +12,7 @@ from tf_mmdrl.evaluation import (
   notes,
   published,
   results,
+  scores,
   sections,
 )
 from tf_mmdrl.evaluation.page import Report, Section
@@ -136,7 +137,7 @@ def _headline(own: Sequence[Agent], games: Sequence[str]) -> List[Tuple]:
   shown = []
   for agent in own[:4]:
     if games:
-      point = forms.aggregate(agent, games).estimates["iqm"].point
+      point = scores.iqm(agent.matrix(games))
       over = games[0] if len(games) == 1 else f"{len(games)} games"
       words = f"{agent.name}: human-normalised IQM, {over}"
       shown.append((f"{100 * float(point):,.1f} %", words))

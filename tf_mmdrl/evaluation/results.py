@@ -83,11 +83,11 @@ class Agent(NamedTuple):
       games: with a reference, and played by this agent.
     """
     count = min(len(self.measured[game].values) for game in games)
-    columns = []
-    for game in games:
-      values = self.measured[game].values[:count]
-      columns.append([scores.human_normalized(game, v) for v in values])
-    return np.array(columns, np.float64).T
+    columns = [
+      published.scale(game).normalized(self.measured[game].values[:count])
+      for game in games
+    ]
+    return np.stack(columns, axis=-1)
 
 
 def shown_game(name: str) -> str:

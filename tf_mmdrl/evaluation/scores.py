@@ -25,9 +25,7 @@ def human_normalized(game: str, score: float) -> Optional[float]:
     The normalised score, or None for a game without a reference.
   """
   scale = published.reference(game)
-  if scale is None:
-    return None
-  return (score - scale.random) / (scale.human - scale.random)
+  return None if scale is None else scale.normalized(score)
 
 
 def mean(scores: np.ndarray) -> np.ndarray:

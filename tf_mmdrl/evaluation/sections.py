@@ -139,18 +139,11 @@ def sensitivity(found: Sequence[Run], smooth: int) -> Section:
 
 def by_game(agents: Sequence[Agent], games: Sequence[str]) -> Section:
   """Raw and human-normalised scores, a row for each game."""
-  tables = [
-    game_forms.by_game(
-      "raw_scores", "Raw scores", agents, games, normalized=False
-    )
-  ]
+  found = game_forms.means(agents, games)
+  tables = [game_forms.raw_scores(agents, games, found)]
   known = [game for game in games if results.has_reference(game)]
   if known:
-    title = "Percent of human play"
-    name = "human_normalized"
-    tables.append(
-      game_forms.by_game(name, title, agents, known, normalized=True)
-    )
+    tables.append(game_forms.human_normalized(agents, known, found))
   return Section("Scores by game", tables=tables)
 
 
@@ -179,8 +172,9 @@ def profile(
 
 def picture(name: str, caption: str, figure: Any) -> Picture:
   """A figure, written once and for all."""
-  png, svg = drawing.to_png(figure), drawing.to_svg(figure)
-  return Picture(name, caption, png, svg)
+  png = drawing.to_png(figure)
+  figure.set_layout_engine("none")  # everything has its place now
+  return Picture(name, caption, png, drawing.to_svg(figure))
 
 
 def _on_smoothing(smooth: int, pictures: Sequence[Any] = (None,)) -> List[str]:
