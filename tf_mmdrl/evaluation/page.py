@@ -9,6 +9,8 @@ from tf_mmdrl.core import errors
 from tf_mmdrl.evaluation import drawing, tables
 from tf_mmdrl.evaluation.tables import Table
 
+_SHORT = 18  # letters of a row's name that stay on one line
+
 
 class Picture(NamedTuple):
   """A figure, drawn.
@@ -184,7 +186,8 @@ def _row(table: Table, row: tables.Cells, words: Sequence[bool]) -> str:
     value = tables.number(cell)
     order = "" if value is None else f' data-order="{value:.10g}"'
     if index == 0:
-      cells.append(f'<th scope="row">{inner}</th>')
+      short = ' class="short"' if len(number) <= _SHORT else ""
+      cells.append(f'<th scope="row"{short}>{inner}</th>')
     else:
       cells.append(f"<td{_side(words[index])}{order}>{inner}</td>")
   return f"<tr>{''.join(cells)}</tr>"

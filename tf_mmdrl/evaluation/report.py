@@ -120,12 +120,13 @@ def of_runs(
       sections.by_game([*paper, *own], played),
       Section("Runs", tables=[game_forms.runs(runs)], folded=len(runs) > 30),
     ]
-  seeds = ", ".join(map(str, sorted({run.seed for run in runs})))
+  seeds = sorted({run.seed for run in runs})
   count = lambda n, word: f"{n} {word}{'' if n == 1 else 's'}"  # noqa: E731
   return Report(
     "Training report",
     f"{count(len(runs), 'run')}: {count(len(own), 'agent')},"
-    f" {count(len(played), 'game')}, seeds {seeds}.",
+    f" {count(len(played), 'game')}, {'seeds' if len(seeds) > 1 else 'seed'}"
+    f" {', '.join(map(str, seeds))}.",
     _headline(own, games),
     [*warnings, *notes.of_runs(runs, games, options.last)],
     parts,

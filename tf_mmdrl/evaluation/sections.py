@@ -28,11 +28,10 @@ def learning_curves(
   """Curves of each game, and all of them on one sheet."""
   by_game = learning.by_game(runs, smooth)
   levels = {game: _levels(game, lines) for game, lines in by_game.items()}
-  caption = "mean over seeds of each evaluation's score; bands are 95 %"
   pictures = [
     picture(
       drawing.slug(["learning", game]),
-      f"{game}: {caption} intervals.",
+      f"{game}: mean over seeds of each evaluation's score{_bands(lines)}.",
       figures.curve_figure(game, "score", lines, order, levels[game]),
     )
     for game, lines in by_game.items()
@@ -68,7 +67,7 @@ def over_games(
     pictures.append(
       picture(
         f"aggregate_{key}",
-        f"{title} over {len(games)} games; bands are 95 % intervals.",
+        f"{title} over {len(games)} games{_bands(lines)}.",
         figures.curve_figure(title, "human-normalised, %", lines, order, {}),
       )
     )
@@ -175,6 +174,12 @@ def picture(name: str, caption: str, figure: Any) -> Picture:
   png = drawing.to_png(figure)
   figure.set_layout_engine("none")  # everything has its place now
   return Picture(name, caption, png, drawing.to_svg(figure))
+
+
+def _bands(lines: Sequence[figures.Curve]) -> str:
+  """What bands are, if there are any."""
+  known = any(line.estimate.low is not None for line in lines)
+  return "; bands are 95 % intervals" if known else ""
 
 
 def _on_smoothing(smooth: int, pictures: Sequence[Any] = (None,)) -> List[str]:
