@@ -197,7 +197,7 @@ def test_curves_from_elsewhere_join_the_runs(tmp_path):
   assert main.main(["report", str(runs), *flags, "-o", str(out)]) == 0
   (row,) = table(out / "raw_scores.csv")
   assert float(row["theirs"]) == 3  # the mean of 2, 3, 3 and 4
-  assert row["theirs_episodes"] == ""
+  assert row["theirs_episodes"] == "not given"
   assert (out / "improvement_mmdqn.csv").exists()
 
 

@@ -30,7 +30,7 @@ def test_csv_has_all_digits_and_what_stands_behind_scores():
     *("ours_low", "ours_high", "ours_seeds", "ours_episodes"),
   ]
   assert rows[1] == ["Pong", "1.7", "20.9", "1234", "0.0", "2.5", "0, 1", "32"]
-  assert rows[2] == ["a|b", "12345.678", "", "2", "", "", "0", ""]
+  assert rows[2] == ["a|b", "12345.678", "", "2", "", "", "0", "not given"]
   assert rows[4][1] == ""
 
 

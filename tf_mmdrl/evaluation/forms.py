@@ -143,7 +143,10 @@ def table1_compared(aggregates: Sequence[Aggregate]) -> Table:
     rows.append(
       [printed.agent, printed.mean, mean, without, printed.median, median]
       + [printed.above_human, above_human, printed.above_dqn, above_dqn]
-      + [published.SEEDS.get(printed.agent, "not given"), "not given"]
+      + [
+        published.SEEDS.get(printed.agent, published.NOT_GIVEN),
+        published.NOT_GIVEN,
+      ]
     )
   headings = {
     "agent": "Agent",
@@ -197,4 +200,4 @@ def _seeds(agent: Agent, games: Sequence[str]) -> str:
 def _episodes(agent: Agent, games: Sequence[str]) -> object:
   counts = [agent.measured[game].episodes for game in games]
   known = [count for count in counts if count is not None]
-  return sum(known) if len(known) == len(counts) else "not given"
+  return sum(known) if len(known) == len(counts) else published.NOT_GIVEN

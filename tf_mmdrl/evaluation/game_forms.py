@@ -129,7 +129,7 @@ def runs(found: Sequence[results.Run]) -> Table:
   rows = []
   for run in found:
     best = scores.best_evaluation(run.scores)
-    episodes = "not given"
+    episodes = published.NOT_GIVEN
     if run.episodes is not None:
       counts = sorted({int(count) for count in run.episodes})
       episodes = "–".join(

@@ -15,6 +15,7 @@ from tf_mmdrl.core import names
 AGENTS = ("DQN", "Prior. Duel.", "C51", "QR-DQN-1", "MMDQN")
 # What the captions say of the seeds; nothing is said of episodes.
 SEEDS = {"MMDQN": "mean of 3"}
+NOT_GIVEN = "not given"
 _PREFIXES = ("", "ale", "atari")
 
 

@@ -109,7 +109,7 @@ def published_agents(suffix: str = "") -> List[Agent]:
       {
         game: Measured(
           np.array([row[agent]]),
-          published.SEEDS.get(agent, "not given"),
+          published.SEEDS.get(agent, published.NOT_GIVEN),
           None,
         )
         for game, row in table.items()

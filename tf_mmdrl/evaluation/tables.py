@@ -5,7 +5,7 @@ import io
 import math
 from typing import Any, List, NamedTuple, Optional, Sequence
 
-from tf_mmdrl.evaluation import intervals
+from tf_mmdrl.evaluation import intervals, published
 
 Cells = Sequence[Any]
 # Field of a score -> the field that says whether a CSV has a column for it.
@@ -36,7 +36,7 @@ class Score(NamedTuple):
     if not self.seeds or self.in_heading:
       return ""
     if self.episodes is None:
-      return f"seeds {self.seeds}; episodes not given"
+      return f"seeds {self.seeds}; episodes {published.NOT_GIVEN}"
     return f"seeds {self.seeds}; {self.episodes:,} episodes"
 
 
@@ -92,7 +92,7 @@ def to_csv(table: Table) -> str:
   names = [f"{table.columns[index]}_{field}" for index, field in extras]
   writer.writerow([*table.columns, *names])
   for row in table.rows:
-    more = [getattr(row[index], field, None) for index, field in extras]
+    more = [_behind(row[index], field) for index, field in extras]
     writer.writerow([_plain(cell) for cell in [*row, *more]])
   return out.getvalue()
 
@@ -167,6 +167,13 @@ def _number(table: Table, value: float) -> str:
   if table.decimals and abs(value) < 10:
     return f"{value:.{table.decimals + 1}f}".removesuffix("0")
   return f"{value:,.{table.decimals}f}"
+
+
+def _behind(cell: Any, field: str) -> Any:
+  """A field of a score; an unknown number of episodes is said to be so."""
+  value = getattr(cell, field, None)
+  unknown = field == "episodes" and value is None and isinstance(cell, Score)
+  return published.NOT_GIVEN if unknown else value
 
 
 def _plain(cell: Any) -> Any:
