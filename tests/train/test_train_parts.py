@@ -8,7 +8,13 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import evaluator, factories, run_directory, run_state
+from tf_mmdrl.train import (
+  evaluator,
+  factories,
+  filming,
+  run_directory,
+  run_state,
+)
 
 
 @pytest.fixture
@@ -49,6 +55,35 @@ def test_every_environment_plays_the_same_number_of_games():
 def test_by_steps_the_game_under_way_is_played_out():
   found, _ = evaluate("evaluation.steps=120", "evaluation.num_envs=1")
   assert sum(found.lengths[:-1]) < 120 <= sum(found.lengths)
+
+
+def test_long_games_count_as_much_as_short_ones():
+  """By steps, with games of 1 step that score 0 and of 99 that score 1.
+
+  Half of the games are long. To count only what ends within the steps would
+  leave out mostly long ones.
+  """
+  generator = np.random.default_rng(0)
+  batch, share = 4_000, 150
+  config = configs.EvaluationConfig(steps=batch * share, num_envs=batch)
+  tally = evaluator._Tally(batch, config)
+  length, age = np.zeros([2, batch], np.int64)  # of the games under way
+  played, ended = np.zeros([batch], np.int64), []
+  while not tally.done:
+    first = age == length
+    length = np.where(first, generator.choice([1, 99], batch), length)
+    age = np.where(first, 0, age + 1)
+    last = age == length
+    kinds = [ts.StepType.FIRST, ts.StepType.LAST]
+    kind = np.select([first, last], kinds, ts.StepType.MID)
+    reward = (last & (length == 99)).astype(np.float64)
+    tally.add(ts.TimeStep(kind, reward, None, None), reward)
+    played += ~first
+    ended += list(reward[last & (played <= share)])
+  found = tally.result()
+  assert set(found.lengths) == {1, 99}
+  assert found.mean == pytest.approx(0.5, abs=0.02)
+  assert np.mean(ended) < 0.45
 
 
 def test_a_round_of_updates_is_its_updates_in_turn(make_state):
@@ -98,6 +133,26 @@ def test_a_fresh_start_cuts_episodes_short_in_replay(make_state):
   expected += [ts.StepType.LAST, ts.StepType.FIRST, ts.StepType.MID]
   np.testing.assert_array_equal(types, expected)
   assert (stored.discount.numpy() == 1).all()  # no end of a game, for learning
+
+
+def test_a_glimpse_is_three_observations_in_a_row():
+  config = train_fixtures.small("environment.name=CartPole-v1")
+  player = evaluator.Evaluator(
+    factories.environment(config, evaluation=True),
+    lambda observation: np.int64(observation[:, 2] > 0),
+    config.evaluation,
+    seed=0,
+  )
+  seen, glimpse = [], filming.Glimpse()
+
+  def watch(time_step):
+    seen.append(time_step.observation[0].copy())
+    glimpse.add(time_step)
+
+  found = player.evaluate(1, watch=watch)
+  assert found == player.evaluate(1)  # watching changes nothing
+  end = min(30, found.lengths[0] + 1)
+  np.testing.assert_array_equal(glimpse.observations(), seen[end - 3 : end])
 
 
 @pytest.mark.parametrize(

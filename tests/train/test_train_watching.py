@@ -1,8 +1,11 @@
+import re
+
 import pytest
 import train_fixtures
 from tensorboard.backend.event_processing import event_accumulator
+from tensorboard.util import tensor_util
 
-from tf_mmdrl.train import run_directory, trainer
+from tf_mmdrl.train import board, metrics, run_directory, trainer, watching
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +31,40 @@ def events(tmp_path_factory):
 )
 def test_tensorboard_has_it_at_these_steps(events, name, steps):
   assert [event.step for event in events.Tensors(name)] == steps
+
+
+def test_tensorboard_shows_three_frames_beside_their_returns(events):
+  image = events.Tensors("Returns/of_each_action")[-1].tensor_proto
+  width, height = map(int, image.string_val[:2])
+  assert height > width  # three rows of a frame and its histograms
+
+
+def test_tensorboard_has_the_measure_of_human_play(tmp_path):
+  config = train_fixtures.small("environment.name=Pong")
+  watcher = watching.Watcher(
+    run_directory.RunDirectory(tmp_path), config, step=0
+  )
+  row = dict.fromkeys(metrics.COLUMNS) | {"step": 5}
+  watcher.report(row | {"evaluation_human_normalized": 0.25})
+  watcher.close()
+  read = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
+  (event,) = read.Reload().Tensors("Score/evaluation_human_normalized")
+  assert (
+    event.step == 5 and tensor_util.make_ndarray(event.tensor_proto) == 0.25
+  )
+
+
+def test_tensorboard_has_no_human_score_of_a_game_without_one(events):
+  assert "Score/evaluation_human_normalized" not in events.Tags()["tensors"]
+
+
+def test_the_charts_of_mmdrl_tensorboard_show_what_is_logged(events):
+  tags = events.Tags()["tensors"]
+  charts = [c for part in board.layout().category for c in part.chart]
+  for chart in charts:
+    (expression,) = chart.multiline.tag
+    human = "human" in expression  # not known of MinAtar
+    assert human or any(re.match(expression, tag) for tag in tags), chart
 
 
 def test_tensorboard_has_the_agents_own_summaries(events):

@@ -22,6 +22,8 @@ COMMANDS: dict[str, str] = {
   "watch": "Film a game beside the return distribution of each action.",
   "agents": "The algorithms, their papers and their settings.",
   "sweep": "Games x agents x seeds, one after another; again, to go on.",
+  "report": "Tables and figures of runs, beside the published scores.",
+  "tensorboard": "Start TensorBoard on runs, the score first.",
   "presets": "The named configurations of training.",
   "chain": "The paper's chain experiment: moments learnt against exact ones.",
   "theory": "The paper's theorems as measured figures.",

@@ -15,8 +15,8 @@ from tf_agents.specs import array_spec
 from tf_agents.trajectories import time_step as ts
 from tf_agents.typing import types
 
-from tf_mmdrl.core import errors
-from tf_mmdrl.environments import base, names, spaces
+from tf_mmdrl.core import errors, names
+from tf_mmdrl.environments import base, spaces
 from tf_mmdrl.environments.atari_protocols import (
   PAPER_EVALUATION,
   PAPER_TRAINING,

@@ -4,14 +4,13 @@ from typing import Any, Optional
 
 import gymnasium
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, names
 from tf_mmdrl.environments import (
   atari,
   base,
   chain,
   gymnasium_wrapper,
   minatar,
-  names,
 )
 
 

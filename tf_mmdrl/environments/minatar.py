@@ -10,8 +10,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from tf_mmdrl.core import errors
-from tf_mmdrl.environments import gymnasium_wrapper, names
+from tf_mmdrl.core import errors, names
+from tf_mmdrl.environments import gymnasium_wrapper
 
 # The name of each game, and of its module in the package.
 GAMES = {
@@ -105,15 +105,27 @@ class MinAtar(gymnasium.Env):
     return self._observation(), float(reward), terminated, False, {}
 
   def render(self) -> Optional[np.ndarray]:
-    """[160, 160, 3] uint8; of objects in one cell the last channel shows."""
+    """[160, 160, 3] uint8; see `picture`."""
     if self.render_mode is None:
       return None
-    state = self._game.state()
-    numbers = np.max(state * np.arange(1, state.shape[-1] + 1), axis=-1)
-    return _COLOURS[np.kron(numbers, np.ones((_CELL, _CELL), numbers.dtype))]
+    return picture(self._observation())
 
   def _observation(self) -> np.ndarray:
     return self._game.state().astype(np.uint8)
+
+
+def picture(observation: np.ndarray) -> np.ndarray:
+  """An observation in colours; of objects in one cell the last channel shows.
+
+  Args:
+    observation: [10, 10, C] of zeros and ones.
+
+  Returns:
+    [160, 160, 3] uint8.
+  """
+  channels = np.arange(1, observation.shape[-1] + 1)
+  numbers = np.max(observation * channels, axis=-1)
+  return _COLOURS[np.kron(numbers, np.ones((_CELL, _CELL), numbers.dtype))]
 
 
 def load(

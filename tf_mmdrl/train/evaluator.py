@@ -52,7 +52,10 @@ class Evaluator:
     self._num_actions = int(environment.action_spec().maximum) + 1
 
   def evaluate(
-    self, step: int, stop: Callable[[], bool] = lambda: False
+    self,
+    step: int,
+    stop: Callable[[], bool] = lambda: False,
+    watch: Callable[[ts.TimeStep], None] = lambda time_step: None,
   ) -> Evaluation:
     """Plays.
 
@@ -62,6 +65,7 @@ class Evaluator:
     Args:
       step: of the run; it decides the games together with the seed.
       stop: asked at every step whether to break off.
+      watch: shown every time step.
 
     Returns:
       The games; incomplete if broken off.
@@ -71,10 +75,12 @@ class Evaluator:
     batch = self._environment.batch_size
     tally = _Tally(batch, self._config)
     time_step = self._environment.rebuild(step)
+    watch(time_step)
     while not tally.done and not stop():
       actions = explore(time_step, self._config.epsilon)
       time_step = self._environment.step(actions.astype(np.int64, copy=False))
       tally.add(time_step, self._environment.raw_reward)
+      watch(time_step)
     return tally.result()
 
   def close(self) -> None:

@@ -1,39 +1,47 @@
 """A game beside the return distribution of each action, as a film."""
 
-import importlib
+import collections
 import pathlib
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional
+from typing import Any, Deque, Iterator, List, Optional
 
 import numpy as np
+from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import environments, serving
 from tf_mmdrl.core import errors
-from tf_mmdrl.environments import atari
+from tf_mmdrl.environments import atari, minatar
+from tf_mmdrl.evaluation import beliefs
+from tf_mmdrl.evaluation.beliefs import Moment
 from tf_mmdrl.train import factories
 from tf_mmdrl.train.collector import Explorer
 from tf_mmdrl.train.config import Config
 
 FORMATS = (".gif", ".mp4")
-_BINS = 17  # as in the paper's Appendix C
 _FRAMES_PER_SECOND = 15
+_GLIMPSE_AFTER = 30  # steps, when most games are under way
 
 
-class Moment(NamedTuple):
-  """What is seen at one step.
+class Glimpse:
+  """Three consecutive observations of a game that is being evaluated."""
 
-  Attributes:
-    picture: [H, W] or [H, W, 3] of the game.
-    particles: [A, N] of each action.
-    weights: [A, N] of the particles.
-    action: the one taken.
-    score: so far, if known.
-  """
+  def __init__(self):
+    self._seen: Deque[np.ndarray] = collections.deque(
+      maxlen=beliefs.CONSECUTIVE
+    )
+    self._steps = 0
+    self._over = False
 
-  picture: np.ndarray
-  particles: np.ndarray
-  weights: np.ndarray
-  action: int
-  score: Optional[float]
+  def add(self, time_step: ts.TimeStep) -> None:
+    """Looks at the first environment, until its game ends or goes well on."""
+    if self._over:
+      return
+    self._seen.append(np.array(time_step.observation[0]))
+    self._steps += 1
+    self._over = self._steps >= _GLIMPSE_AFTER or bool(time_step.is_last()[0])
+
+  def observations(self) -> np.ndarray:
+    """[up to 3, ...], the oldest first."""
+    return np.stack(self._seen)
 
 
 def play(
@@ -62,6 +70,18 @@ def play(
     environment.close()
 
 
+def pictured(config: Config) -> bool:
+  """Whether observations are pictures."""
+  return environments.family(config.environment.name) in ("atari", "minatar")
+
+
+def frame(config: Config, observation: np.ndarray) -> np.ndarray:
+  """An observation [H, W, C] as a picture, [H, W] or [H, W, 3]."""
+  if environments.family(config.environment.name) == "minatar":
+    return minatar.picture(observation)
+  return observation[..., -1]  # Atari's newest frame
+
+
 def _picture(environment: Any, observation: np.ndarray) -> np.ndarray:
   if isinstance(environment, atari.AtariEnvironment):
     return observation[0, ..., -1]
@@ -83,8 +103,8 @@ def write_film(
   moments: List[Moment], names: List[str], path: pathlib.Path
 ) -> None:
   """Writes a .gif or .mp4, one picture for each moment."""
-  imageio = _require("imageio.v2")
-  draw = drawer(moments, names)
+  imageio = beliefs.require("imageio.v2")
+  draw = beliefs.drawer(moments, names)
   try:
     with imageio.get_writer(path, fps=_FRAMES_PER_SECOND) as film:
       for moment in moments:
@@ -97,57 +117,11 @@ def write_stills(
   moments: List[Moment], names: List[str], path: pathlib.Path
 ) -> None:
   """Writes 3 consecutive moments, as in the paper's Figure of Appendix C."""
-  middle = max(0, len(moments) // 2 - 1)
-  image = drawer(moments, names)(moments[middle : middle + 3])
-  _require("imageio.v2").imwrite(path, image)
-
-
-def drawer(
-  moments: List[Moment], names: List[str]
-) -> Callable[[List[Moment]], np.ndarray]:
-  """A function that draws moments below each other, on one scale for all.
-
-  Args:
-    moments: what the scale must hold.
-    names: of the actions.
-
-  Returns:
-    From some moments to an image [H, W, 3] uint8.
-  """
-  figures = _require("matplotlib.figure")
-  agg = _require("matplotlib.backends.backend_agg")
-  values = np.stack([moment.particles for moment in moments])
-  edges = np.linspace(values.min(), values.max() + 1e-6, _BINS + 1)
-
-  def draw(shown: List[Moment]) -> np.ndarray:
-    picture = figures.Figure((8, 4 * len(shown)), dpi=80, layout="constrained")
-    canvas = agg.FigureCanvasAgg(picture)
-    rows = picture.subplots(len(shown), 2, squeeze=False)
-    for (game, returns), moment in zip(rows, shown):
-      game.imshow(moment.picture, cmap="gray")
-      game.set_axis_off()
-      score = "" if moment.score is None else f"score {moment.score:g}, "
-      game.set_title(score + names[moment.action])
-      laws = zip(names, moment.particles, moment.weights)
-      for name, particles, weights in laws:
-        share, _ = np.histogram(particles, edges, weights=weights)
-        returns.stairs(share, edges, fill=True, alpha=0.35, label=name)
-      returns.set(xlabel="return", ylim=(0, 1))
-      returns.legend(frameon=False, fontsize="small")
-    canvas.draw()
-    return np.asarray(canvas.buffer_rgba())[..., :3].copy()
-
-  return draw
-
-
-def _require(module: str) -> Any:
+  image = beliefs.drawer(moments, names)(beliefs.consecutive(moments))
   try:
-    return importlib.import_module(module)
-  except ModuleNotFoundError as error:
-    raise errors.UserError(
-      f"films need {error.name}, which is not installed; run"
-      " pip install 'tf-mmdrl[plots]'"
-    ) from None
+    beliefs.require("imageio.v2").imwrite(path, image)
+  except OSError as error:
+    raise errors.UserError(f"cannot write {str(path)!r}: {error}") from None
 
 
 def check_format(path: pathlib.Path, stills: Optional[pathlib.Path]) -> None:

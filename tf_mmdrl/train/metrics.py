@@ -9,6 +9,7 @@ import io
 import pathlib
 from typing import Any, Dict, List, Optional, Sequence
 
+from tf_mmdrl.evaluation import human_normalized
 from tf_mmdrl.replay import segments
 from tf_mmdrl.train.evaluator import Evaluation
 
@@ -22,6 +23,7 @@ COLUMNS = (
   "replay_steps",
   "evaluation_score",
   "evaluation_episodes",
+  "evaluation_human_normalized",
 )
 
 
@@ -35,8 +37,17 @@ class Metrics:
     best_step: where it was reached.
   """
 
-  def __init__(self, path: pathlib.Path):
+  def __init__(self, path: pathlib.Path, game: str):
+    """Begins with no row.
+
+    Args:
+      path: of the file.
+      game: what is played; if human scores of it are known, evaluations are
+        written in their measure too, 0 for random and 1 for human play.
+    """
     self._path = path
+    self._game = game
+    self._columns: Sequence[str] = COLUMNS
     self._text = _line(COLUMNS)
     self._loss_sum, self._losses = 0.0, 0
     self.last_step = 0
@@ -70,6 +81,7 @@ class Metrics:
     evaluation: Optional[Evaluation],
   ) -> Dict[str, Any]:
     """Writes a row; what is unknown stays empty, and None in the result."""
+    score = evaluation.mean if evaluation else None
     row = {
       "step": step,
       "updates": updates,
@@ -78,19 +90,22 @@ class Metrics:
       "train_score": sum(scores) / len(scores) if scores else None,
       "loss": self._loss_sum / self._losses if self._losses else None,
       "replay_steps": replay_steps,
-      "evaluation_score": evaluation.mean if evaluation else None,
+      "evaluation_score": score,
       "evaluation_episodes": len(evaluation.scores) if evaluation else None,
+      "evaluation_human_normalized": (
+        None if score is None else human_normalized(self._game, score)
+      ),
     }
-    line = _line(["" if row[c] is None else row[c] for c in COLUMNS])
+    line = _line(["" if row[c] is None else row[c] for c in self._columns])
     self._text += line
     with self._path.open("a") as file:
       file.write(line)
     self._loss_sum, self._losses = 0.0, 0
     self.last_step = step
-    if evaluation:
+    if score is not None:
       self.last_evaluation = step
-      if self.best_score is None or evaluation.mean > self.best_score:
-        self.best_score, self.best_step = evaluation.mean, step
+      if self.best_score is None or score > self.best_score:
+        self.best_score, self.best_step = score, step
     return row
 
   def state(self) -> Dict[str, Any]:
@@ -105,8 +120,9 @@ class Metrics:
     }
 
   def set_state(self, state: Dict[str, Any], text: str) -> None:
-    """Goes on from `state` and `text`."""
+    """Goes on from `state` and `text`, with the columns that `text` has."""
     self._text = text
+    self._columns = next(csv.reader([text.partition("\n")[0]]))
     self._loss_sum, self._losses = state["loss_sum"], state["losses"]
     self.last_step = state["last_step"]
     self.last_evaluation = state["last_evaluation"]

@@ -65,7 +65,7 @@ class RunState:
       num_updates=config.round_updates,
       batch_size=config.schedule.batch_size,
     )
-    self.metrics = Metrics(directory.metrics)
+    self.metrics = Metrics(directory.metrics, config.environment.name)
     self._checkpoints = checkpoints.Checkpoints(directory.checkpoints)
     self._saver = replay.ReplaySaver(
       self.buffer, directory.checkpoints / "replay"

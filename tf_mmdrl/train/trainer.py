@@ -7,7 +7,14 @@ import tensorflow as tf
 from tf_mmdrl import serving
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.train import exporting, factories, metrics, pictures, runs
+from tf_mmdrl.train import (
+  exporting,
+  factories,
+  filming,
+  metrics,
+  pictures,
+  runs,
+)
 from tf_mmdrl.train.config import Config
 from tf_mmdrl.train.evaluator import Evaluation, Evaluator
 from tf_mmdrl.train.run_directory import RunDirectory
@@ -151,9 +158,10 @@ class Trainer:
     """Evaluates if it is time to, and adds a row; nothing if told to stop."""
     state = self._state
     evaluation: Optional[Evaluation] = None
+    glimpse = filming.Glimpse()
     if self._is_evaluation_due():
       evaluation = self._evaluator.evaluate(
-        state.step, lambda: self._stop.asked
+        state.step, lambda: self._stop.asked, glimpse.add
       )
       if self._stop.asked:
         return  # still due when the run goes on
@@ -171,10 +179,10 @@ class Trainer:
     self._changed = True
     self._watcher.report(row)
     if evaluation is not None:
-      observation = collector.environment.time_step.observation[:1]
-      output, _ = state.agent.return_network(observation)
-      self._watcher.show_distributions(
-        state.step, observation[0], ReturnDistribution.of(output)
+      observations = glimpse.observations()
+      output, _ = state.agent.return_network(observations)
+      self._watcher.show_beliefs(
+        state.step, observations, ReturnDistribution.of(output)
       )
     self._summarize = True
     if state.metrics.best_step == state.step:

@@ -1,7 +1,7 @@
 """What a person sees of a run: the progress line and TensorBoard."""
 
 import time
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -9,6 +9,7 @@ from tensorboard.plugins.hparams import api as hparams
 
 from tf_mmdrl.core import progress
 from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.evaluation import beliefs
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import filming, pictures
 from tf_mmdrl.train.run_directory import RunDirectory
@@ -17,6 +18,7 @@ from tf_mmdrl.train.run_directory import RunDirectory
 _SCALARS = {
   "train_score": "Score/train",
   "evaluation_score": "Score/evaluation",
+  "evaluation_human_normalized": "Score/evaluation_human_normalized",
   "loss": "Learning/loss",
   "updates": "Learning/updates",
   "epsilon": "Collection/epsilon",
@@ -39,6 +41,8 @@ class Watcher:
     self.writer = tf.summary.create_file_writer(str(directory.tensorboard))
     with self.writer.as_default():
       hparams.hparams({name: v for name, v, _ in configs.fields(config)})
+    self._config = config
+    self._names: Optional[List[str]] = None  # of actions, once they are shown
     self._first = step
     self._progress = progress.Progress(config.schedule.steps - step, "train")
     self._since, self._since_step = time.monotonic(), step
@@ -75,27 +79,30 @@ class Watcher:
       tf.summary.scalar("Collection/steps_per_second", self._rate)
     self.writer.flush()
 
-  def show_distributions(
-    self, step: int, observation: np.ndarray, returns: ReturnDistribution
+  def show_beliefs(
+    self, step: int, observations: np.ndarray, returns: ReturnDistribution
   ) -> None:
-    """Writes an image of what is seen and what is expected of it.
+    """Writes an image of frames beside what is expected of each action.
 
     Args:
       step: of the run.
-      observation: [H, W, C]; others have no picture and are passed over.
-      returns: [1, A, N] of each action.
+      observations: [up to 3, ...] consecutive ones; passed over where they are
+        not pictures.
+      returns: [up to 3, A, N].
     """
-    if observation.ndim != 3 or not pictures.available():
+    if not (filming.pictured(self._config) and pictures.available()):
       return
-    action = int(returns.mean().numpy()[0].argmax())
-    particles, weights = returns.values.numpy()[0], returns.weights().numpy()[0]
-    picture = observation[..., -1]  # Atari's newest frame
-    if observation.max() <= 1:  # MinAtar's planes: a number for each object
-      numbers = np.arange(1, observation.shape[-1] + 1)
-      picture = (observation * numbers).max(axis=-1)
-    moment = filming.Moment(picture, particles, weights, action, score=None)
-    names = [f"action {index}" for index in range(len(particles))]
-    image = filming.drawer([moment], names)([moment])
+    frames = [filming.frame(self._config, seen) for seen in observations]
+    actions = returns.mean().numpy().argmax(axis=-1)
+    laws = zip(returns.values.numpy(), returns.weights().numpy())
+    moments = [
+      beliefs.Moment(frame, *law, int(action), score=None)
+      for frame, law, action in zip(frames, laws, actions)
+    ]
+    if self._names is None:
+      num_actions = returns.values.shape[1]
+      self._names = filming.names_of_actions(self._config, num_actions)
+    image = beliefs.drawer(moments, self._names)(moments)
     with self.writer.as_default(step=step):
       tf.summary.image("Returns/of_each_action", image[np.newaxis])
 
