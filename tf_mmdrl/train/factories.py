@@ -82,7 +82,7 @@ def network(
   convolutions, dense = {
     "nature": (torsos.NATURE_CONV, torsos.NATURE_FC),
     "minatar": (torsos.MINATAR_CONV, torsos.MINATAR_FC),
-    "mlp": (None, (256, 256)),
+    "mlp": (None, (128, 128)),
   }[torso]
   return networks.ReturnNetwork(
     observation_spec,

@@ -1,0 +1,25 @@
+"""What the documentation says holds."""
+
+import pathlib
+import re
+
+import pytest
+
+from tf_mmdrl.train import agents_by_name, algorithms
+
+_DOCS = pathlib.Path(__file__).parents[1] / "docs"
+
+
+@pytest.mark.parametrize("name", algorithms.ALGORITHMS)
+def test_every_algorithm_has_a_page_and_parts(name):
+  page = (_DOCS / "algorithms" / f"{name}.md").read_text()
+  for word in ("Deviations", "Settings", "Results", f"--agent {name}"):
+    assert word in page
+  assert agents_by_name.parts(name)
+
+
+@pytest.mark.parametrize("path", sorted(_DOCS.rglob("*.md")), ids=str)
+def test_links_lead_somewhere(path):
+  for target in re.findall(r"\]\(([^)#]+)", path.read_text()):
+    if not target.startswith("http"):
+      assert (path.parent / target).exists(), f"{path.name} links to {target}"
