@@ -44,7 +44,7 @@ def measure(config, state, rounds):
   beta = factories.beta(config, 0)
   state.collector.collect(200)
   fixed = state.learner.take(beta)
-  state.learner.update(fixed)  # compiles
+  state.learner.update(fixed, 0)  # compiles
   state.learner.prepare(beta)
   whole, bare, sampling = [], [], []
   for _ in range(rounds):
@@ -52,11 +52,11 @@ def measure(config, state, rounds):
     batches = state.learner.take(beta)
     state.collector.collect(config.schedule.collect_steps)
     state.learner.prepare(beta)
-    state.learner.update(batches)
+    state.learner.update(batches, 0)
     whole.append(time.perf_counter() - start)
     state.learner.rewind()
     start = time.perf_counter()
-    state.learner.update(fixed)
+    state.learner.update(fixed, 0)
     bare.append(time.perf_counter() - start)
     start = time.perf_counter()
     state.learner.take(beta)

@@ -211,7 +211,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
   bias = state.agent.return_network.variables[-1]
   bias.assign(bias * np.nan)
   with pytest.raises(errors.UserError, match="train step 0"):
-    state.learner.update(state.learner.take(0.4))
+    state.learner.update(state.learner.take(0.4), state.step)
   state.close()
 
 

@@ -91,7 +91,7 @@ def test_a_round_of_updates_is_its_updates_in_turn(make_state):
   for state in (one, other):
     state.collector.collect(60)
   batches = one.learner.take(0.4)
-  one.learner.update(batches)
+  one.learner.update(batches, one.step)
   planes, info = batches
   for k in range(one.config.round_updates):
     part = tf.nest.map_structure(lambda tensor, k=k: tensor[k], planes)

@@ -10,6 +10,8 @@ import os
 import sys
 from typing import Optional, Sequence
 
+from absl.flags import argparse_flags
+
 from tf_mmdrl import version
 from tf_mmdrl.core import errors
 
@@ -55,7 +57,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-  parser = argparse.ArgumentParser(
+  # absl's, so that flags of TensorFlow and absl (-v, --logtostderr) work too.
+  parser = argparse_flags.ArgumentParser(
     prog="mmdrl",
     description="Distributional RL via moment matching (MMDQN).",
   )

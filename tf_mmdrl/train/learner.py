@@ -81,12 +81,16 @@ class Learner:
     return batches
 
   def update(
-    self, batches: Batches, writer: Optional[tf.summary.SummaryWriter] = None
+    self,
+    batches: Batches,
+    step: int,
+    writer: Optional[tf.summary.SummaryWriter] = None,
   ) -> float:
     """Updates the agent K times.
 
     Args:
       batches: from `take`.
+      step: agent steps so far, for the message if a number is not finite.
       writer: for the summaries of this round, if any.
 
     Returns:
@@ -101,7 +105,8 @@ class Learner:
           losses, per_example = self._update_and_report(planes, info.weights)
     except tf.errors.InvalidArgumentError as error:
       raise errors.UserError(
-        f"{_reason(error)} The last checkpoint is whole."
+        f"{_reason(error)} It was at step {step:,}; the last checkpoint is"
+        " whole."
       ) from error
     if isinstance(self._buffer.replay.sampler, replay.PrioritizedSampler):
       self.pending = Priorities(info.ids.numpy(), per_example.numpy())

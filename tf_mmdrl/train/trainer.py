@@ -131,7 +131,7 @@ class Trainer:
     if batches is not None:
       writer = self._watcher.writer if self._summarize else None
       self._summarize = False
-      loss = state.learner.update(batches, writer)
+      loss = state.learner.update(batches, state.step, writer)
       state.metrics.add_loss(loss)
     self._watcher.show(state.step, loss)
 
