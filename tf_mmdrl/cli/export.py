@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--policy-saver",
     action="store_true",
-    help="write what TF-Agents' SavedPyTFEagerPolicy loads besides",
+    help="write what TF-Agents' SavedModelPyTFEagerPolicy loads besides",
   )
 
 

@@ -56,7 +56,7 @@ WRITERS: Dict[str, Callable[["network.Network"], Writer]] = {
 def policy_saver(
   policy: "tf_policy.TFPolicy", train_step: tf.Variable
 ) -> Writer:
-  """Writes `policy_saver/`, for TF-Agents' SavedPyTFEagerPolicy.
+  """Writes `policy_saver/`, for TF-Agents' SavedModelPyTFEagerPolicy.
 
   Args:
     policy: with the weights to save.

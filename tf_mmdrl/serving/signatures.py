@@ -28,8 +28,7 @@ def build(net: "network.Network") -> Tuple[tf.Module, Dict[str, Any]]:
     The module and its signatures by name.
   """
   spec = net.input_tensor_spec
-  batched = [None, *spec.shape]
-  observation = tf.TensorSpec(batched, spec.dtype, "observation")
+  observation = tf.TensorSpec([None, *spec.shape], spec.dtype, "observation")
   encoded = tf.TensorSpec([None], tf.string, "observation_bytes")
   anything = tf.TensorSpec(None, tf.float32, "level")
 
@@ -39,11 +38,15 @@ def build(net: "network.Network") -> Tuple[tf.Module, Dict[str, Any]]:
 
   @tf.function(input_signature=[encoded], autograph=False)
   def action_bytes(observation_bytes):
-    numbers = tf.io.decode_raw(observation_bytes, spec.dtype)
-    # The batch's size is given: each string must be one whole observation.
-    shape = tf.concat([tf.shape(observation_bytes), spec.shape], axis=0)
-    observation = tf.ensure_shape(tf.reshape(numbers, shape), batched)
-    return greedy(returns(net, observation))
+    size = spec.shape.num_elements() * spec.dtype.size
+    check = tf.debugging.assert_equal(
+      tf.strings.length(observation_bytes),
+      size,
+      f"each of observation_bytes must have {size} bytes",
+    )
+    with tf.control_dependencies([check]):
+      numbers = tf.io.decode_raw(observation_bytes, spec.dtype)
+    return greedy(returns(net, tf.reshape(numbers, [-1, *spec.shape])))
 
   @tf.function(input_signature=[observation], autograph=False)
   def particles(observation):
