@@ -4,10 +4,11 @@
 
 Three contenders take turns, so that a busy machine disturbs all alike: a loop
 that calls the SavedModel for one observation at a time (no HTTP at all), `mmdrl
-serve`, and `mmdrl serve` that may not batch. The client keeps all connections
-busy, one observation in each request, and checks every answer. It shares the
-machine with the server, and both have to do with HTTP and JSON what the loop
-need not. Read the ratios, not the figures.
+serve`, and `mmdrl serve` that may not put requests together. The client keeps
+all connections busy with requests of one observation, as lists of numbers or in
+base64, or of eight, and checks every answer. It shares the machine with the
+server, and both have to do with HTTP and JSON what the loop need not. Read the
+ratios, not the figures.
 """
 
 import argparse
@@ -40,6 +41,8 @@ from tf_mmdrl.networks import ParticleNetwork, torsos
 _ACTIONS = 6
 _DISTINCT = 64  # observations that the clients send in turn
 _TURNS = 3
+# How observations are sent -> how many in a request.
+_FORMS = {"lists": 1, "base64": 1, "base64 x8": 8}
 
 
 class Shape(NamedTuple):
@@ -60,8 +63,9 @@ _SHAPES = {
 class Load:
   """What a contender did: seconds of each call, and what was wrong."""
 
-  def __init__(self):
-    """Begins with nothing."""
+  def __init__(self, rows: int = 1):
+    """Begins with nothing; a call is about `rows` observations."""
+    self._rows = rows
     self.times: List[float] = []
     self.seconds = 0.0
     self.errors = 0
@@ -70,7 +74,7 @@ class Load:
   @property
   def rate(self) -> float:
     """Observations a second."""
-    return len(self.times) / self.seconds
+    return self._rows * len(self.times) / self.seconds
 
   def percentile(self, share: float) -> float:
     """Of the time of a call, in milliseconds."""
@@ -113,7 +117,7 @@ class Connection(asyncio.Protocol):
     self._load.times.append(time.perf_counter() - self._started)
     self._received = b""
     if head.startswith(b"HTTP/1.1 200"):
-      self._check(json.loads(body)["predictions"][0])
+      self._check(json.loads(body)["predictions"])
     else:
       self._load.errors += 1
     if self.stopping:
@@ -121,11 +125,13 @@ class Connection(asyncio.Protocol):
     else:
       self._send()
 
-  def _check(self, answer: dict):
-    wanted, got = self._expected[self._number], answer["q_values"]
-    close = max(abs(a - b) for a, b in zip(wanted, got)) < 1e-5
-    if not close or got[answer["action"]] != max(got):
-      self._load.wrong += 1
+  def _check(self, answers: List[dict]):
+    first = self._number * len(answers)
+    for wanted, answer in zip(self._expected[first:], answers):
+      got = answer["q_values"]
+      close = max(abs(a - b) for a, b in zip(wanted, got)) < 1e-5
+      if not close or got[answer["action"]] != max(got):
+        self._load.wrong += 1
 
   def connection_lost(self, exception):
     """Lets `_attack` go on; an unasked end is an error."""
@@ -177,10 +183,13 @@ def _request(body: dict) -> bytes:
 def _requests(observations, form: str) -> List[bytes]:
   if form == "lists":
     return [_request({"instances": [o.tolist()]}) for o in observations]
-  encoded = [base64.b64encode(o.tobytes()).decode() for o in observations]
+  rows = [{"b64": base64.b64encode(o.tobytes()).decode()} for o in observations]
+  size = _FORMS[form]
   return [
-    _request({"signature_name": "action_bytes", "instances": [{"b64": text}]})
-    for text in encoded
+    _request(
+      {"signature_name": "action_bytes", "instances": rows[i : i + size]}
+    )
+    for i in range(0, len(rows), size)
   ]
 
 
@@ -226,10 +235,10 @@ def _measure(name: str, directory, args) -> None:
     _server(directory) as port,
     _server(directory, "--max-batch", "1") as single,
   ):
-    for form in ("lists", "base64"):
+    for form, rows in _FORMS.items():
       requests = _requests(observations, form)
       ports = {"batching": port, "single": single}
-      loads: Dict[str, Load] = {k: Load() for k in ("loop", *ports)}
+      loads = {"loop": Load(), **{k: Load(rows) for k in ports}}
       _loop(Load(), function, observations, 0.5)  # warms up
       for _ in range(_TURNS):
         seconds = args.seconds / _TURNS
@@ -243,9 +252,9 @@ def _measure(name: str, directory, args) -> None:
 
 def _print(name: str, form: str, loads: Dict[str, Load]) -> None:
   for contender, load in loads.items():
-    label = f"{name:8} {form:7}" if contender == "loop" else ""
+    label = f"{name:8} {form}" if contender == "loop" else ""
     print(
-      f"{label:17}{contender:10}{load.rate:9.0f}"
+      f"{label:19}{contender:10}{load.rate:9.0f}"
       f"{load.rate / loads['loop'].rate:8.2f}"
       f"{load.percentile(50):9.2f}{load.percentile(99):9.2f}"
       f"{load.errors:8}{load.wrong:7}",
@@ -265,7 +274,7 @@ def main() -> None:
     f" {args.connections} connections, {args.seconds:g} s each"
   )
   print(
-    f"{'observation':17}{'':10}{'per s':>9}{'/ loop':>8}{'p50 ms':>9}"
+    f"{'observation':19}{'':10}{'per s':>9}{'/ loop':>8}{'p50 ms':>9}"
     f"{'p99 ms':>9}{'errors':>8}{'wrong':>7}"
   )
   for name in args.shapes:

@@ -72,6 +72,7 @@ class Running:
 
   def stop(self):
     self.wait_for(self._server.stop())
+    self.wait_for(_cancel_the_rest())
     self._loop.call_soon_threadsafe(self._loop.stop)
     self._thread.join()
     self._loop.close()
@@ -89,6 +90,14 @@ class Running:
   def predict(self, body, path="policy"):
     text = body if isinstance(body, bytes) else json.dumps(body)
     return self.request("POST", f"/v1/models/{path}:predict", text)
+
+
+async def _cancel_the_rest():
+  """As asyncio.run does at its end."""
+  tasks = asyncio.all_tasks() - {asyncio.current_task()}
+  for task in tasks:
+    task.cancel()
+  await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @contextlib.contextmanager

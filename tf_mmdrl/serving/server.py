@@ -103,6 +103,7 @@ class Server:
       request_factory=self._request,
       access_log=None,
       keepalive_timeout=self._limits.idle_seconds,
+      lingering_time=1.0,  # to take the rest of a body that was refused
     )
     self._runner = web.ServerRunner(
       server, shutdown_timeout=self._limits.seconds
