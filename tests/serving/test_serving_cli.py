@@ -91,6 +91,15 @@ def test_serve_tells_bad_flags(tmp_path, capsys, flags, message):
   assert message in capsys.readouterr().err
 
 
+def test_serve_needs_no_tf_agents():
+  code = (
+    "import sys; sys.modules['tf_agents'] = None;"
+    " sys.modules['tensorflow_probability'] = None;"
+    " import tf_mmdrl.cli.serve, tf_mmdrl.serving.server"
+  )
+  subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize("module", ["aiohttp", "orjson"])
 def test_what_serve_needs_is_told(tmp_path, capsys, monkeypatch, module):
   for name in ("server", "rest"):  # loaded anew

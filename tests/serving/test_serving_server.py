@@ -319,6 +319,26 @@ def test_a_broken_version_is_passed_over(tmp_path):
     assert sum("version 2" in line for line in server.log) == 1
 
 
+def test_a_version_replaced_by_a_broken_one_goes_on(tmp_path):
+  _publish(tmp_path, 1, bias=1)
+  with serving_fixtures.serving(tmp_path) as server:
+    (tmp_path / "aside").mkdir()
+    (tmp_path / "1").rename(tmp_path / "aside" / "1")
+    (tmp_path / "1").mkdir()
+    _until(lambda: any("version 1 is passed over" in t for t in server.log))
+    assert server.predict({"instances": [_ZEROS]})[0] == 200
+    _, answer = server.request("GET", "/v1/models/policy")
+    assert answer["model_version_status"][0]["state"] == "AVAILABLE"
+
+
+def test_versions_that_vanish_are_served_from_memory(tmp_path):
+  _publish(tmp_path, 1, bias=1)
+  with serving_fixtures.serving(tmp_path) as server:
+    serving.remove(tmp_path, 1)
+    time.sleep(0.3)
+    assert server.predict({"instances": [_ZEROS]})[0] == 200
+
+
 def test_several_versions_can_be_served(tmp_path):
   for number in (1, 2, 3):
     _publish(tmp_path, number, bias=number)

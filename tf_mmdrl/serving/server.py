@@ -97,7 +97,7 @@ class Server:
         or f"there is no exported policy in {str(self._directory)!r}; run mmdrl"
         f" export RUN -o {self._directory}"
       )
-    # Not an Application: its routing would cost as much as reading the body.
+    # Not an Application: its routing is a good part of a small request's time.
     server = web.Server(
       self._answer,
       request_factory=self._request,
@@ -146,7 +146,7 @@ class Server:
       await asyncio.sleep(self._poll_seconds)
       try:
         await self._refresh()
-      except OSError as error:
+      except Exception as error:  # what is served goes on, and so does looking
         self._log(f"cannot look for newer versions: {error}")
 
   async def _refresh(self) -> None:
@@ -194,7 +194,7 @@ class Server:
     served = self._find(address)
     if address["verb"] == "/metadata":
       return _json(rest.metadata(self._name, served.model))
-    states = dict.fromkeys(self._store.numbers, "") | self._store.failures
+    states = self._store.failures | dict.fromkeys(self._store.numbers, "")
     content = [
       rest.status(number, failure)
       for number, failure in sorted(states.items(), reverse=True)

@@ -24,6 +24,14 @@ class Served(NamedTuple):
   batchers: Dict[str, Batcher]
 
 
+class _Entry(NamedTuple):
+  """What is known of a version: which it was, and how loading it went."""
+
+  identity: _Identity
+  served: Optional[Served]
+  failure: str = ""
+
+
 class Store:
   """Holds what is served.
 
@@ -48,7 +56,7 @@ class Store:
     self._directory = directory
     self._count = count
     self._make_batcher = make_batcher
-    self._known: Dict[int, Tuple[_Identity, Optional[Served], str]] = {}
+    self._known: Dict[int, _Entry] = {}
     self._served: List[int] = []
 
   @property
@@ -58,11 +66,11 @@ class Store:
 
   @property
   def failures(self) -> Dict[int, str]:
-    """Newer versions that could not be loaded, and why."""
+    """Versions that could not be loaded as they are now, and why."""
     return {
-      number: text
-      for number, (_, served, text) in self._known.items()
-      if served is None
+      number: entry.failure
+      for number, entry in self._known.items()
+      if entry.failure
     }
 
   def get(self, number: Optional[int] = None) -> Served:
@@ -71,7 +79,7 @@ class Store:
       number = self._served[-1]
     elif number not in self._served:
       raise KeyError(number)
-    served = self._known[number][1]
+    served = self._known[number].served
     assert served is not None
     return served
 
@@ -89,7 +97,7 @@ class Store:
     for number in reversed(there):
       if await self._look(number):
         new.append(number)
-      if self._known[number][1] is not None:
+      if self._known[number].served is not None:
         found.insert(0, number)
       if len(found) == self._count:
         break
@@ -105,7 +113,7 @@ class Store:
     """Whether a version was new and could be loaded."""
     identity = self._identity(number)
     known = self._known.get(number)
-    if known and known[0] == identity:
+    if known and known.identity == identity:
       return False
     loop = asyncio.get_running_loop()
     try:
@@ -116,14 +124,14 @@ class Store:
         raise errors.UserError("it changed while it was read")
     except errors.UserError as error:
       # One that was replaced by a broken one goes on as it was.
-      served = known[1] if known else None
-      self._known[number] = (identity, served, str(error))
+      served = known.served if known else None
+      self._known[number] = _Entry(identity, served, str(error))
       return False
     batchers = {
       name: self._make_batcher(signature)
       for name, signature in model.signatures.items()
     }
-    self._known[number] = (identity, Served(model, batchers), "")
+    self._known[number] = _Entry(identity, Served(model, batchers))
     return True
 
   def _identity(self, number: int) -> _Identity:
