@@ -256,6 +256,7 @@ def _print(name: str, form: str, loads: Dict[str, Load]) -> None:
     print(
       f"{label:19}{contender:10}{load.rate:9.0f}"
       f"{load.rate / loads['loop'].rate:8.2f}"
+      f"{load.rate / loads['single'].rate:10.2f}"
       f"{load.percentile(50):9.2f}{load.percentile(99):9.2f}"
       f"{load.errors:8}{load.wrong:7}",
       flush=True,
@@ -274,8 +275,8 @@ def main() -> None:
     f" {args.connections} connections, {args.seconds:g} s each"
   )
   print(
-    f"{'observation':19}{'':10}{'per s':>9}{'/ loop':>8}{'p50 ms':>9}"
-    f"{'p99 ms':>9}{'errors':>8}{'wrong':>7}"
+    f"{'observation':19}{'':10}{'per s':>9}{'/ loop':>8}{'/ single':>10}"
+    f"{'p50 ms':>9}{'p99 ms':>9}{'errors':>8}{'wrong':>7}"
   )
   for name in args.shapes:
     with tempfile.TemporaryDirectory() as directory:

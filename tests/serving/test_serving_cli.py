@@ -6,6 +6,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -83,12 +84,22 @@ def test_serve_answers_until_it_is_told_to_stop(run):
     (["--port", "70000"], "--port must lie in 0..65535"),
     (["--max-batch", "0"], "--max-batch must be above 0, got 0"),
     (["--timeout", "nan"], "--timeout must be above 0, got nan"),
+    (["--name", "a/b"], "--name must be a word without / and :, got 'a/b'"),
     ([], "there is no exported policy"),
   ],
 )
 def test_serve_tells_bad_flags(tmp_path, capsys, flags, message):
   assert main.main(["serve", str(tmp_path), *flags]) == 2
   assert message in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_told(run, capsys):
+  with socket.create_server(("127.0.0.1", 0)) as taken:
+    port = str(taken.getsockname()[1])
+    assert main.main(["serve", str(run / "export"), "--port", port]) == 2
+  error = capsys.readouterr().err
+  assert f"cannot listen at 127.0.0.1:{port}: address already in use" in error
+  assert error.count("\n") == 1
 
 
 def test_serve_needs_no_tf_agents():

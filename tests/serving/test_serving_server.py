@@ -202,7 +202,7 @@ def test_a_bad_request_in_a_batch_spoils_no_other(server):
 
 @pytest.fixture(scope="module")
 def strict(run):
-  limits = Limits(body_bytes=4096, concurrent=2, seconds=0.5, idle_seconds=0.5)
+  limits = Limits(body_bytes=4096, concurrent=2, seconds=1.5, idle_seconds=0.5)
   with serving_fixtures.serving(run / "export", limits=limits) as running:
     yield running
 

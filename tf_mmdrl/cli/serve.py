@@ -13,6 +13,15 @@ from tf_mmdrl.core import errors
 if TYPE_CHECKING:
   from tf_mmdrl.serving import server as servers
 
+_POSITIVE = (
+  "versions",
+  "poll",
+  "max-batch",
+  "max-body",
+  "max-concurrent",
+  "timeout",
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl serve`."""
@@ -46,12 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Serves until SIGTERM or Ctrl-C; what is under way is answered first."""
-  for name in ("versions", "max_batch", "max_body", "max_concurrent"):
-    _require_positive(name, getattr(args, name))
-  _require_positive("poll", args.poll)
-  _require_positive("timeout", args.timeout)
-  if not 0 <= args.port < 2**16:
-    raise errors.UserError(f"--port must lie in 0..65535, got {args.port}")
+  _check(args)
   try:
     with quiet.loading():
       from tf_mmdrl.serving import server as servers
@@ -82,6 +86,19 @@ def run(args: argparse.Namespace) -> int:
   return 0
 
 
+def _check(args: argparse.Namespace) -> None:
+  for flag in _POSITIVE:
+    value = getattr(args, flag.replace("-", "_"))
+    if not value > 0:
+      raise errors.UserError(f"--{flag} must be above 0, got {value:g}")
+  if not 0 <= args.port < 2**16:
+    raise errors.UserError(f"--port must lie in 0..65535, got {args.port}")
+  if not args.name or set(args.name) & set("/:"):
+    raise errors.UserError(
+      f"--name must be a word without / and :, got {args.name!r}"
+    )
+
+
 async def _serve(server: "servers.Server", args: argparse.Namespace) -> None:
   stop = asyncio.Event()
   for number in (signal.SIGINT, signal.SIGTERM):
@@ -93,9 +110,3 @@ async def _serve(server: "servers.Server", args: argparse.Namespace) -> None:
     await stop.wait()
   finally:
     await server.stop()
-
-
-def _require_positive(name: str, value: float) -> None:
-  if not value > 0:
-    flag = name.replace("_", "-")
-    raise errors.UserError(f"--{flag} must be above 0, got {value:g}")

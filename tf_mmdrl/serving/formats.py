@@ -77,10 +77,8 @@ def policy_saver(
 
 def _everything(net: "network.Network") -> Any:
   """One function, because these formats hold one: all but the risk."""
-  spec = net.input_tensor_spec
-  observation = tf.TensorSpec([None, *spec.shape], spec.dtype, "observation")
 
-  @tf.function(input_signature=[observation], autograph=False)
+  @tf.function(input_signature=[signatures.batch_spec(net)], autograph=False)
   def everything(observation):
     distribution = signatures.returns(net, observation)
     return {

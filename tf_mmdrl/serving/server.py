@@ -112,8 +112,10 @@ class Server:
     try:
       await web.TCPSite(self._runner, host, port).start()
     except OSError as error:
+      reason = str(error.strerror).rpartition(": ")[2]
       raise errors.UserError(
-        f"cannot listen at {host}:{port}: {error.strerror}; pass another --port"
+        f"cannot listen at {host}:{port}: {reason}; pass another --host or"
+        " --port"
       ) from None
     self._poller = asyncio.create_task(self._poll())
     return self._runner.addresses[0][1]
