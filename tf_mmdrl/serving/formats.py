@@ -68,7 +68,7 @@ def policy_saver(
   from tf_agents.policies import policy_saver as savers
 
   def write(directory: pathlib.Path) -> None:
-    # A new saver every time: TF-Agents keeps the graph of its first call.
+    # TF-Agents' own trigger writes the model once, with its first weights.
     saver = savers.PolicySaver(policy, batch_size=None, train_step=train_step)
     saver.save(str(directory / "policy_saver"))
 
