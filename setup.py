@@ -27,14 +27,20 @@ INSTALL_REQUIRES = [
 MINATAR = ["MinAtar>=1.0.15"]
 PLOTS = ["matplotlib", "imageio", "imageio-ffmpeg"]
 REPORT = PLOTS + ["rliable", "pandas<3"]
+SERVE = ["aiohttp>=3.14", "orjson>=3.12"]
+ONNX = ["tf2onnx>=1.17"]
 EXTRAS = {
   "minatar": MINATAR,
   "plots": PLOTS,
   "report": REPORT,
+  "serve": SERVE,
+  "onnx": ONNX,
   "reverb": ["dm-reverb==0.14.0"],  # loads with tensorflow 2.15 only
   "dev": [
+    *ONNX,
     "hypothesis",
     "mypy",
+    "onnxruntime",
     # The reference that Atari observations are held to needs it; with numpy 1.
     "opencv-python-headless<4.12",
     "pytest",
@@ -42,7 +48,7 @@ EXTRAS = {
     "ruff",
   ],
 }
-EXTRAS["all"] = sorted(set(MINATAR + REPORT))
+EXTRAS["all"] = sorted(set(MINATAR + REPORT + SERVE))
 
 setuptools.setup(
   name="tf-mmdrl",

@@ -22,6 +22,15 @@ def test_mean_is_uniform_or_weighted():
   )
 
 
+def test_weights_are_probabilities():
+  np.testing.assert_allclose(
+    ReturnDistribution(_VALUES).weights(), np.full([2, 3, 2], 0.5)
+  )
+  weights = tf.constant([[0.0, 0.25, 0.75]])
+  weighted = ReturnDistribution(tf.zeros([1, 3]), tf.math.log(weights))
+  np.testing.assert_allclose(weighted.weights(), weights, rtol=1e-6)
+
+
 def test_at_takes_each_examples_own_action():
   taken = ReturnDistribution(_VALUES, -_VALUES).at(tf.constant([2, 0]))
   np.testing.assert_allclose(taken.values, [[4.0, 5.0], [6.0, 7.0]])

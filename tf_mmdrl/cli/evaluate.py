@@ -2,11 +2,15 @@
 
 import argparse
 import pathlib
+from typing import TYPE_CHECKING, List
 
 import numpy as np
 
 from tf_mmdrl.cli import quiet
 from tf_mmdrl.train import config as configs
+
+if TYPE_CHECKING:
+  from tf_mmdrl.train import evaluator
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from tf_mmdrl.train import evaluator, factories, run_directory, runs
 
   directory = run_directory.RunDirectory(pathlib.Path(args.directory))
-  config = configs.change(directory.config(), _settings(args))
+  config = configs.change(directory.config(), settings(args))
   policy = runs.exported(directory, args.version)
   player = evaluator.Evaluator(
     factories.environment(config, evaluation=True),
@@ -36,16 +40,22 @@ def run(args: argparse.Namespace) -> int:
   )
   played = player.evaluate(policy.number)
   player.close()
+  show(policy.number, played)
+  return 0
+
+
+def show(number: int, played: "evaluator.Evaluation") -> None:
+  """Prints the scores of a policy."""
   spread = np.std(played.scores) / np.sqrt(len(played.scores))
-  print(f"policy of step {policy.number}, {len(played.scores)} games")
+  print(f"policy of step {number}, {len(played.scores)} games")
   print(f"score: mean {played.mean:.2f} +- {spread:.2f} (standard error)")
   print(f"       median {np.median(played.scores):.2f}")
   print(f"       from {min(played.scores):.2f} to {max(played.scores):.2f}")
   print(f"steps: mean {np.mean(played.lengths):.0f}")
-  return 0
 
 
-def _settings(args: argparse.Namespace) -> list:
+def settings(args: argparse.Namespace) -> List[str]:
+  """The flags of how to play, as settings."""
   given = {
     "evaluation.episodes": args.episodes,
     "evaluation.epsilon": args.epsilon,

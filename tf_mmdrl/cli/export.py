@@ -4,6 +4,7 @@ import argparse
 import pathlib
 
 from tf_mmdrl.cli import quiet
+from tf_mmdrl.core import errors
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--policy-saver",
     action="store_true",
-    help="write what TF-Agents' SavedPyTFEagerPolicy loads besides",
+    help="write what TF-Agents' SavedModelPyTFEagerPolicy loads besides",
   )
 
 
@@ -37,10 +38,16 @@ def run(args: argparse.Namespace) -> int:
   path = pathlib.Path(args.directory)
   directory = run_directory.RunDirectory(path)
   target = pathlib.Path(args.output) if args.output else directory.export
-  with runs.restored(path) as state, quiet.loading():  # converters chatter
-    made = exporting.export(
-      state, target, formats=args.format, policy_saver=args.policy_saver
-    )
+  with runs.restored(path) as state:
+    try:
+      with quiet.loading():  # converters chatter
+        made = exporting.export(
+          state, target, formats=args.format, policy_saver=args.policy_saver
+        )
+    except OSError as error:
+      raise errors.UserError(
+        f"cannot write to {str(target)!r}: {error.strerror or error}"
+      ) from None
   print(made)
   for extra in sorted((made / "assets.extra").glob("*")):
     print(extra)

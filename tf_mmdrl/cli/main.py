@@ -21,6 +21,8 @@ COMMANDS: dict[str, str] = {
   "inspect": "What a run is and where it stands; its fingerprint.",
   "evaluate": "Play games with a policy that a run exported.",
   "export": "Export the newest policy of a run as a SavedModel.",
+  "serve": "Serve exported policies over HTTP, as TensorFlow Serving does.",
+  "play": "Play games with an exported policy, without its run.",
   "watch": "Film a game beside the return distribution of each action.",
   "agents": "The algorithms, their papers and their settings.",
   "sweep": "Games x agents x seeds, one after another; again, to go on.",

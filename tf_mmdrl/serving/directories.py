@@ -23,10 +23,10 @@ def versions(directory: pathlib.Path) -> List[int]:
   """The numbers there are, in order."""
   if not directory.is_dir():
     return []
-  names = [path.name for path in directory.iterdir() if path.is_dir()]
-  # Only "7" is version 7: "007" is not its directory's name.
-  numbers = (int(name) for name in names if name.isascii() and name.isdigit())
-  return sorted(number for number in numbers if str(number) in names)
+  names = (path.name for path in directory.iterdir() if path.is_dir())
+  numbers = ((name, int(name)) for name in names if name.isdecimal())
+  # Only "7" is version 7: "007" is another name.
+  return sorted(number for name, number in numbers if name == str(number))
 
 
 def find(directory: pathlib.Path, number: Optional[int] = None) -> int:

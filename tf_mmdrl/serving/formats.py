@@ -56,7 +56,7 @@ WRITERS: Dict[str, Callable[["network.Network"], Writer]] = {
 def policy_saver(
   policy: "tf_policy.TFPolicy", train_step: tf.Variable
 ) -> Writer:
-  """Writes `policy_saver/`, for TF-Agents' SavedPyTFEagerPolicy.
+  """Writes `policy_saver/`, for TF-Agents' SavedModelPyTFEagerPolicy.
 
   Args:
     policy: with the weights to save.
@@ -68,7 +68,7 @@ def policy_saver(
   from tf_agents.policies import policy_saver as savers
 
   def write(directory: pathlib.Path) -> None:
-    # A new saver every time: TF-Agents keeps the graph of its first call.
+    # TF-Agents' own trigger writes the model once, with its first weights.
     saver = savers.PolicySaver(policy, batch_size=None, train_step=train_step)
     saver.save(str(directory / "policy_saver"))
 
@@ -77,10 +77,8 @@ def policy_saver(
 
 def _everything(net: "network.Network") -> Any:
   """One function, because these formats hold one: all but the risk."""
-  spec = net.input_tensor_spec
-  observation = tf.TensorSpec([None, *spec.shape], spec.dtype, "observation")
 
-  @tf.function(input_signature=[observation], autograph=False)
+  @tf.function(input_signature=[signatures.batch_spec(net)], autograph=False)
   def everything(observation):
     distribution = signatures.returns(net, observation)
     return {

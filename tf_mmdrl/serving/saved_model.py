@@ -51,6 +51,9 @@ def publish(
 
   Returns:
     The version's directory.
+
+  Raises:
+    OSError: if it cannot be written; then nothing has changed.
   """
   module, functions = signatures.build(net)
   try:
@@ -63,11 +66,8 @@ def publish(
       for write in extras:
         (path / _EXTRAS).mkdir(exist_ok=True)
         write(path / _EXTRAS)
-  except (OSError, tf.errors.OpError) as error:
-    reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
-    raise errors.UserError(
-      f"cannot write to {str(directory)!r}: {reason}"
-    ) from error
+  except tf.errors.OpError as error:  # TensorFlow's own word for a full disk
+    raise OSError(error.message.splitlines()[0]) from error
   return directory / str(number)
 
 

@@ -27,47 +27,22 @@ def build(net: "network.Network") -> Tuple[tf.Module, Dict[str, Any]]:
   Returns:
     The module and its signatures by name.
   """
-  spec = net.input_tensor_spec
-  batched = [None, *spec.shape]
-  observation = tf.TensorSpec(batched, spec.dtype, "observation")
-  encoded = tf.TensorSpec([None], tf.string, "observation_bytes")
-  anything = tf.TensorSpec(None, tf.float32, "level")
-
-  @tf.function(input_signature=[observation], autograph=False)
-  def action(observation):
-    return greedy(returns(net, observation))
-
-  @tf.function(input_signature=[encoded], autograph=False)
-  def action_bytes(observation_bytes):
-    numbers = tf.io.decode_raw(observation_bytes, spec.dtype)
-    # The batch's size is given: each string must be one whole observation.
-    shape = tf.concat([tf.shape(observation_bytes), spec.shape], axis=0)
-    observation = tf.ensure_shape(tf.reshape(numbers, shape), batched)
-    return greedy(returns(net, observation))
-
-  @tf.function(input_signature=[observation], autograph=False)
-  def particles(observation):
-    return weighted(returns(net, observation))
-
-  @tf.function(input_signature=[observation, anything], autograph=False)
-  def risk(observation, level):
-    batch = tf.shape(observation)[:1]
-    level = tf.broadcast_to(tf.reshape(level, [-1]), batch)
-    wanted = "level must lie in (0, 1]"
-    tf.debugging.assert_greater(level, 0.0, wanted)
-    tf.debugging.assert_less_equal(level, 1.0, wanted)
-    cvar = returns(net, observation).cvar(level[:, tf.newaxis])
-    return {"action": tf.argmax(cvar, axis=-1), "cvar": cvar}
-
   module = tf.Module()
   module.model_variables = list(net.variables)
+  action = _action(net)
   return module, {
     "serving_default": action,
     "action": action,
-    "action_bytes": action_bytes,
-    "particles": particles,
-    "risk": risk,
+    "action_bytes": _action_bytes(net),
+    "particles": _particles(net),
+    "risk": _risk(net),
   }
+
+
+def batch_spec(net: "network.Network") -> tf.TensorSpec:
+  """The spec of observations [B, ...], for any B."""
+  spec = net.input_tensor_spec
+  return tf.TensorSpec([None, *spec.shape], spec.dtype, "observation")
 
 
 def returns(
@@ -87,3 +62,56 @@ def greedy(distribution: ReturnDistribution) -> Dict[str, tf.Tensor]:
 def weighted(distribution: ReturnDistribution) -> Dict[str, tf.Tensor]:
   """Particles and their weights, each [B, A, N]."""
   return {"values": distribution.values, "weights": distribution.weights()}
+
+
+def _action(net: "network.Network") -> Any:
+  @tf.function(input_signature=[batch_spec(net)], autograph=False)
+  def action(observation):
+    return greedy(returns(net, observation))
+
+  return action
+
+
+def _action_bytes(net: "network.Network") -> Any:
+  spec = net.input_tensor_spec
+  size = spec.shape.num_elements() * spec.dtype.size
+  encoded = tf.TensorSpec([None], tf.string, "observation_bytes")
+
+  @tf.function(input_signature=[encoded], autograph=False)
+  def action_bytes(observation_bytes):
+    check = tf.debugging.assert_equal(
+      tf.strings.length(observation_bytes),
+      size,
+      f"each of observation_bytes must have {size} bytes",
+    )
+    with tf.control_dependencies([check]):
+      numbers = tf.io.decode_raw(observation_bytes, spec.dtype)
+    return greedy(returns(net, tf.reshape(numbers, [-1, *spec.shape])))
+
+  return action_bytes
+
+
+def _particles(net: "network.Network") -> Any:
+  @tf.function(input_signature=[batch_spec(net)], autograph=False)
+  def particles(observation):
+    return weighted(returns(net, observation))
+
+  return particles
+
+
+def _risk(net: "network.Network") -> Any:
+  scalar_or_batch = tf.TensorSpec(None, tf.float32, "level")
+
+  @tf.function(
+    input_signature=[batch_spec(net), scalar_or_batch], autograph=False
+  )
+  def risk(observation, level):
+    batch = tf.shape(observation)[:1]
+    level = tf.broadcast_to(tf.reshape(level, [-1]), batch)
+    wanted = "level must lie in (0, 1]"
+    tf.debugging.assert_greater(level, 0.0, wanted)
+    tf.debugging.assert_less_equal(level, 1.0, wanted)
+    cvar = returns(net, observation).cvar(level[:, tf.newaxis])
+    return {"action": tf.argmax(cvar, axis=-1), "cvar": cvar}
+
+  return risk

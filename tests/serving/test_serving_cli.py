@@ -1,0 +1,151 @@
+"""`mmdrl play` and `mmdrl serve` as a user runs them; a killed `export`."""
+
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+import serving_fixtures
+import tensorflow as tf
+
+from tf_mmdrl import serving
+from tf_mmdrl.cli import main
+
+_MMDRL = [sys.executable, "-m", "tf_mmdrl"]
+
+
+def test_play_finds_what_the_run_found(run, capsys):
+  for number in serving.versions(run / "export"):
+    flags = ["--version", str(number)]
+    assert main.main(["play", str(run / "export"), *flags]) == 0
+    out = capsys.readouterr().out
+    assert f"policy of step {number}, 4 games" in out
+    assert re.search(r"the run itself found \S+ at this step: the same", out)
+
+
+def test_play_takes_other_games(run, capsys):
+  flags = ["--env", "MinAtar/Asterix", "--episodes", "2", "--risk", "0.5"]
+  assert main.main(["play", str(run / "export"), *flags]) == 0
+  out = capsys.readouterr().out
+  assert "2 games" in out and "the run itself" not in out
+
+
+@pytest.mark.parametrize(
+  "flags, message",
+  [
+    (["--env", "CartPole-v1"], "but CartPole-v1 gives float32 [4]"),
+    (["--env", "MinAtar/Seaquest"], "the model wants observations uint8"),
+    (["--risk", "2"], "--risk must lie in (0, 1], got 2"),
+    (["--version", "7"], "no version 7"),
+  ],
+)
+def test_what_does_not_fit_is_one_line(run, capsys, flags, message):
+  assert main.main(["play", str(run / "export"), *flags]) == 2
+  error = capsys.readouterr().err
+  assert message in error and error.count("\n") == 1
+
+
+def test_a_model_of_others_needs_an_environment(tmp_path, capsys):
+  serving.publish(serving_fixtures.weighted_network(), tmp_path, 1)
+  assert main.main(["play", str(tmp_path)]) == 2
+  assert "pass --env" in capsys.readouterr().err
+  assert main.main(["play", str(tmp_path), "--env", "MinAtar/Breakout"]) == 2
+  assert "knows 3 actions" in capsys.readouterr().err
+
+
+def test_serve_answers_until_it_is_told_to_stop(run):
+  command = [*_MMDRL, "serve", str(run / "export"), "--port", "0"]
+  with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    try:
+      lines = [process.stdout.readline() for _ in range(2)]
+      assert lines[0] == "version 320 is served\n"
+      address = lines[1].removeprefix("serving at ").strip()
+      assert address.startswith("http://127.0.0.1:")
+      zeros = tf.zeros([2, *serving_fixtures.SHAPE], tf.uint8).numpy().tolist()
+      body = json.dumps({"instances": zeros}).encode()
+      with urllib.request.urlopen(f"{address}:predict", body) as response:
+        assert len(json.load(response)["predictions"]) == 2
+    finally:
+      process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+  "flags, message",
+  [
+    (["--port", "70000"], "--port must lie in 0..65535"),
+    (["--max-batch", "0"], "--max-batch must be above 0, got 0"),
+    (["--timeout", "nan"], "--timeout must be above 0, got nan"),
+    (["--name", "a/b"], "--name must be a word without / and :, got 'a/b'"),
+    ([], "there is no exported policy"),
+  ],
+)
+def test_serve_tells_bad_flags(tmp_path, capsys, flags, message):
+  assert main.main(["serve", str(tmp_path), *flags]) == 2
+  assert message in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_told(run, capsys):
+  with socket.create_server(("127.0.0.1", 0)) as taken:
+    port = str(taken.getsockname()[1])
+    assert main.main(["serve", str(run / "export"), "--port", port]) == 2
+  error = capsys.readouterr().err
+  assert f"cannot listen at 127.0.0.1:{port}: address already in use" in error
+  assert error.count("\n") == 1
+
+
+def test_serve_needs_no_tf_agents():
+  code = (
+    "import sys; sys.modules['tf_agents'] = None;"
+    " sys.modules['tensorflow_probability'] = None;"
+    " import tf_mmdrl.cli.serve, tf_mmdrl.serving.server"
+  )
+  subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("module", ["aiohttp", "orjson"])
+def test_what_serve_needs_is_told(tmp_path, capsys, monkeypatch, module):
+  for name in ("server", "rest"):  # loaded anew
+    monkeypatch.delitem(sys.modules, f"tf_mmdrl.serving.{name}", raising=False)
+    monkeypatch.delattr(serving, name, raising=False)
+  monkeypatch.setitem(sys.modules, module, None)
+  assert main.main(["serve", str(tmp_path)]) == 2
+  error = capsys.readouterr().err
+  assert module in error and "pip install 'tf-mmdrl[serve]'" in error
+
+
+def _kill_exports(run, directory, kills):
+  """Kills `mmdrl export` at random moments of its writing."""
+  serving.publish(serving_fixtures.weighted_network(), directory, 1)
+  chance = random.Random(0)
+  for _ in range(kills):
+    command = [*_MMDRL, "export", str(run), "-o", str(directory)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    while process.poll() is None and not list(directory.glob(".tmp-*")):
+      time.sleep(0.001)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+      process.wait(chance.uniform(0, 0.4))
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    there = serving.versions(directory)
+    assert there in ([1], [1, 320])
+    for number in there:
+      loaded = tf.saved_model.load(str(directory / str(number)))
+      assert set(loaded.signatures) == set(serving_fixtures.SIGNATURES)
+
+
+def test_a_killed_export_leaves_whole_versions(run, tmp_path):
+  _kill_exports(run, tmp_path, kills=1)
+
+
+@pytest.mark.slow
+def test_twenty_killed_exports_leave_whole_versions(run, tmp_path):
+  _kill_exports(run, tmp_path, kills=20)
