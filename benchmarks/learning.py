@@ -1,42 +1,57 @@
-"""Whether MMDQN solves CartPole-v1, seed by seed.
+"""Which agents solve CartPole-v1, seed by seed.
 
-  python benchmarks/learning.py [--seeds 0 1 2] [--steps 60000]
+  python benchmarks/learning.py [--agents dqn,mmdqn] [--seeds 0,1,2] [--jobs 2]
 
-Each seed trains `examples/cartpole.py` for at most 60k environment steps; it
-counts as solved if 20 fresh episodes then average 475. The exit code is 0 if
-all are.
+Each run is `mmdrl train --preset classic`, at most 60k steps; it is solved, and
+ends, once 20 games average 475. Run it again and it goes on. The exit code is 0
+if all are solved.
 """
 
 import argparse
 import pathlib
 import sys
-import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
+from tf_mmdrl.cli import main as cli
+from tf_mmdrl.train import algorithms, metrics, sweeps
 
-import cartpole
+SOLVED = 475
 
 
 def main():
-  """Prints a row for each seed."""
+  """Runs what is left, and prints a row for each agent."""
   parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-  parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-  parser.add_argument("--steps", type=int, default=60_000)
+  parser.add_argument("--agents", default=",".join(algorithms.ALGORITHMS))
+  parser.add_argument("--seeds", default="0,1,2")
+  parser.add_argument("--jobs", default="2")
+  parser.add_argument("--run-dir", default="runs/cartpole")
   args = parser.parse_args()
-  print(f"{'seed':>4} {'steps':>6} {'score':>6} {'solved':>6} {'minutes':>7}")
-  solved = 0
-  for seed in args.seeds:
-    start = time.monotonic()
-    steps, score = cartpole.train(seed, args.steps, show=lambda line: None)
-    minutes = (time.monotonic() - start) / 60
-    ok = score >= cartpole.SOLVED
-    solved += ok
-    word = "yes" if ok else "no"
-    print(
-      f"{seed:4d} {steps:6d} {score:6.1f} {word:>6} {minutes:7.1f}", flush=True
-    )
-  print(f"solved: {solved} of {len(args.seeds)} seeds")
-  return 0 if solved == len(args.seeds) else 1
+  code = cli.main(
+    [
+      *("sweep", "--envs", "CartPole-v1", "--preset", "classic"),
+      *("--agents", args.agents, "--seeds", args.seeds, "--jobs", args.jobs),
+      *("--set", f"evaluation.enough={SOLVED}", "--run-dir", args.run_dir),
+    ]
+  )
+  if code:
+    return code
+  rows = sweeps.finished(pathlib.Path(args.run_dir))
+  print(f"{'agent':18} {'solved':>6}  {'steps to solve':24} {'minutes':>7}")
+  for agent in args.agents.split(","):
+    own = [row for row in rows if row.agent == agent]
+    solved = [row for row in own if row.best_score >= SOLVED]
+    steps = [
+      f"{_last_step(args.run_dir, row):,}" if row in solved else "-"
+      for row in own
+    ]
+    minutes = sum(row.minutes for row in own)
+    share = f"{len(solved)}/{len(own)}"
+    print(f"{agent:18} {share:>6}  {', '.join(steps):24} {minutes:7.1f}")
+  return 0 if all(row.best_score >= SOLVED for row in rows) else 1
+
+
+def _last_step(directory, row):
+  path = pathlib.Path(directory, row.environment, row.agent, f"seed{row.seed}")
+  return int(metrics.last((path / "metrics.csv").read_text(), "step"))
 
 
 if __name__ == "__main__":

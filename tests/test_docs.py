@@ -20,6 +20,6 @@ def test_every_algorithm_has_a_page_and_parts(name):
 
 @pytest.mark.parametrize("path", sorted(_DOCS.rglob("*.md")), ids=str)
 def test_links_lead_somewhere(path):
-  for target in re.findall(r"\]\(([^)#]+)", path.read_text()):
+  for target in re.findall(r"\]\(([^)#\s]+)[)#]", path.read_text()):
     if not target.startswith("http"):
       assert (path.parent / target).exists(), f"{path.name} links to {target}"

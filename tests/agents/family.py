@@ -82,6 +82,7 @@ def specs(num_actions=3, image=False):
 def make(name, *, num_actions=3, image=False, **changes):
   """The agent of that name."""
   head, agent_class, options, network_options = FAMILY[name]
+  agent_class = changes.pop("agent_class", agent_class)
   time_step_spec, action_spec = specs(num_actions, image)
   tf.keras.utils.set_random_seed(3)
   net = ReturnNetwork(
@@ -93,7 +94,7 @@ def make(name, *, num_actions=3, image=False, **changes):
     **network_options,
   )
   options = dict(options)
-  if agent_class is agents.FQFAgent:
+  if name == "fqf":
     options["fraction_optimizer"] = tf.keras.optimizers.RMSprop(1e-4)
   if agent_class is agents.AdversarialMMDQNAgent:
     options["kernel_optimizer"] = tf.keras.optimizers.Adam(1e-2)

@@ -8,7 +8,9 @@ import tensorflow as tf
 from tf_agents.policies import policy_saver
 from tf_agents.trajectories import time_step as ts
 
+from tf_mmdrl import agents
 from tf_mmdrl.agents import transitions
+from tf_mmdrl.core import errors
 
 _FAMILY = pytest.mark.parametrize("name", family.FAMILY)
 
@@ -238,3 +240,43 @@ def test_munchausen_backs_up_the_soft_policy(name):
   got = agent.loss(batch).extra.td_error
   np.testing.assert_allclose(got, wanted - predicted, rtol=1e-4, atol=1e-5)
   assert np.isfinite(agent.train(batch).loss)
+
+
+@pytest.mark.parametrize(
+  "make, message",
+  [
+    (
+      lambda: family.make("dqn", munchausen=family.MUNCHAUSEN, double=True),
+      "double = False .* got 1 and True",
+    ),
+    (
+      lambda: family.make(
+        "mmdqn", munchausen=family.MUNCHAUSEN, n_step_update=3
+      ),
+      "n_step_update = 1 .* got 3 and False",
+    ),
+    (
+      lambda: family.make("mmdqn", samples=family.SAMPLES),
+      "an implicit head is wanted",
+    ),
+    (
+      lambda: family.make("qrdqn", agent_class=agents.C51Agent).loss(_batch()),
+      r"heads.categorical\(51\)",
+    ),
+    (
+      lambda: family.make(
+        "mmdqn", agent_class=agents.FQFAgent, fraction_optimizer=None
+      ),
+      "head that proposes fractions",
+    ),
+    (lambda: family.make("qrdqn", kappa=-1.0), "kappa must be at least 0"),
+    (
+      lambda: family.make("adversarial_mmdqn", knots=(1.0, 0.0)),
+      "increasing knots",
+    ),
+    (lambda: agents.Munchausen(temperature=0.0), "temperature > 0"),
+  ],
+)
+def test_bad_input_says_what_was_wanted(make, message):
+  with pytest.raises(errors.UserError, match=message):
+    make()

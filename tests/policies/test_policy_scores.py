@@ -190,3 +190,9 @@ def test_a_schedule_follows_the_run():
 def test_bad_input_says_what_was_wanted(text, message):
   with pytest.raises(errors.UserError, match=message):
     names.parse(text)
+
+
+def test_a_policy_is_judged_without_draws():
+  assert names.parse_steady("cvar:0.25") == scores.CVaR(0.25)
+  with pytest.raises(errors.UserError, match="without draws, got 'thompson'"):
+    names.parse_steady("thompson")

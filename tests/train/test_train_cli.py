@@ -45,6 +45,24 @@ def test_evaluate_takes_other_numbers(run, capsys):
   assert "6 games" in capsys.readouterr().out
 
 
+def test_evaluate_by_risk(run, capsys):
+  assert main.main(["evaluate", str(run), "--score", "cvar:0.25"]) == 0
+  assert "4 games" in capsys.readouterr().out
+  assert main.main(["evaluate", str(run), "--score", "thompson"]) == 2
+  assert "without draws" in capsys.readouterr().err
+
+
+def test_agents_lists_the_family(capsys):
+  assert main.main(["agents"]) == 0
+  out = capsys.readouterr().out
+  for name in ("dqn", "iqn", "adversarial_mmdqn", "Hessel et al., 2018"):
+    assert name in out
+  assert main.main(["agents", "rainbow"]) == 0
+  assert "sets:  network.noisy=True" in capsys.readouterr().out
+  assert main.main(["agents", "rainbo"]) == 2
+  assert "did you mean 'rainbow'" in capsys.readouterr().err
+
+
 def test_an_exported_policy_needs_only_tensorflow(run, tmp_path, capsys):
   assert main.main(["export", str(run), "-o", str(tmp_path)]) == 0
   assert capsys.readouterr().out == f"{tmp_path / '320'}\n"
@@ -88,6 +106,14 @@ def test_watch_knows_its_formats(run, tmp_path, capsys):
     (["--env", "MinAtar/Brekout"], "did you mean 'Breakout'"),
     (["--preset", "papr"], "did you mean 'paper'"),
     (["--agent", "mmdqm"], "did you mean 'mmdqn'"),
+    (["--agent", "c51", "--set", "network.num_particles=1"], "at least 2"),
+    (["--agent", "c51", "--set", "agent.v_min=20"], "v_min must be below"),
+    (["--agent", "dqn", "--set", "network.num_particles=3"], "set it to 1"),
+    (["--agent", "iqn", "--set", "agent.base=normal"], "agent.base=uniform"),
+    (["--set", "agent.exploration=ucb:-1"], "beta must be at least 0"),
+    (["--set", "evaluation.score=cvar:0"], "level must be in"),
+    (["--set", "agent.kernel=unrectified:2"], "alpha in (0, 2)"),
+    (["--set", "agent.kernel=gaussian:0"], "must be positive"),
     (["--set", "schedule.step=1"], "did you mean 'schedule.steps'"),
     (["--set", "agent.kernel=gausian:1"], "did you mean 'gaussian'"),
     (["--steps", "many"], "steps must be a whole number, got 'many'"),

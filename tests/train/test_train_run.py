@@ -5,6 +5,7 @@ import pytest
 import train_fixtures
 
 from tf_mmdrl.train import (
+  algorithms,
   run_directory,
   run_state,
   runs,
@@ -53,6 +54,21 @@ def train_in_pieces(config, path, steps):
 _RUNS = {
   "minatar": (["agent.n_step=3"], [100, 336]),
   "minatar prioritized": (["replay.prioritized=true"], [300]),
+  # All that is random in a network, and in how it explores.
+  "rainbow": (
+    [
+      *algorithms.get("rainbow_mmdqn").assignments(),
+      "agent.name=rainbow_mmdqn",
+      "agent.exploration=bootstrapped",
+    ],
+    [100, 336],
+  ),
+  "iqn": (
+    ["agent.name=iqn", "agent.exploration=thompson", "agent.munchausen=true"],
+    [300],
+  ),
+  "fqf": (["agent.name=fqf", "agent.exploration=ucb:2->0.1"], [300]),
+  "adversarial": (["agent.name=adversarial_mmdqn"], [300]),
   "atari": (
     [
       "environment.name=Pong",

@@ -119,10 +119,17 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       raise errors.UserError(
         f"n_step_update must be at least 1, got {n_step_update}"
       )
-    if munchausen is not None and n_step_update > 1:
+    if munchausen is not None and (n_step_update > 1 or double):
       raise errors.UserError(
-        "munchausen is for n_step_update = 1, the steps between have no bonus,"
-        f" got {n_step_update}"
+        "munchausen wants n_step_update = 1 (the steps between have no bonus)"
+        " and double = False (it averages over actions), got"
+        f" {n_step_update} and {double}"
+      )
+    if samples and not getattr(return_network, "is_implicit", False):
+      raise errors.UserError(
+        "an implicit head is wanted, which gives as many particles as it is"
+        f" asked for, got {type(return_network).__name__}; use"
+        " ReturnNetwork(..., implicit_heads.implicit(32))"
       )
     if return_network.state_spec:
       raise errors.UserError(

@@ -7,6 +7,7 @@ dueling and noisy networks and prioritised replay it is Rainbow: Hessel et al.,
 import tensorflow as tf
 
 from tf_mmdrl.agents import base
+from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.ops import categorical
 
@@ -20,6 +21,11 @@ class C51Agent(base.ReturnDistributionAgent):
   def _loss_per_example(
     self, predicted: ReturnDistribution, target: ReturnDistribution
   ) -> tf.Tensor:
+    if predicted.log_weights is None:
+      raise errors.UserError(
+        "C51 needs a head that gives weights of fixed returns, got particles"
+        " of equal weight; use ReturnNetwork(..., heads.categorical(51))"
+      )
     projected = categorical.project(
       target.values, target.weights(), tf.stop_gradient(predicted.values)
     )

@@ -75,7 +75,7 @@ class FQFAgent(base.ReturnDistributionAgent):
   ) -> tf.Tensor:
     """A loss whose gradient in each fraction is Proposition 1's."""
     observation, _ = return_policy.split(data.observation, self._splitter)
-    # XLA finds these features computed already.
+    # Computed once more, which XLA may notice; their gradient is not wanted.
     features = tf.stop_gradient(self._network.features(observation))
     log_weights, fractions = self._network.head.propose(features)
     at_fractions = ReturnDistribution(

@@ -20,6 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument("--epsilon", help="random actions; as in the run")
   parser.add_argument("--seed", help="of the games; as in the run")
   parser.add_argument(
+    "--score",
+    help="what actions maximise: mean, cvar:0.25, mean_deviation:0.5,"
+    " wang:-0.75, cpw:0.71; as in the run if left out",
+  )
+  parser.add_argument(
     "--version", type=int, help="the exported step; the newest if left out"
   )
 
@@ -30,11 +35,14 @@ def run(args: argparse.Namespace) -> int:
     from tf_mmdrl.train import evaluator, factories, run_directory, runs
 
   directory = run_directory.RunDirectory(pathlib.Path(args.directory))
-  config = configs.change(directory.config(), settings(args))
+  changes = settings(args)
+  if args.score is not None:
+    changes.append(f"evaluation.score={args.score}")
+  config = configs.change(directory.config(), changes)
   policy = runs.exported(directory, args.version)
   player = evaluator.Evaluator(
     factories.environment(config, evaluation=True),
-    policy.act,
+    runs.acting(policy, config.evaluation.score),
     config.evaluation,
     factories.seeds(config).evaluation,
   )

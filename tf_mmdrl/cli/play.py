@@ -46,7 +46,8 @@ def run(args: argparse.Namespace) -> int:
   config = configs.change(recorded or configs.Config(), _settings(args))
   played = playing.play(model, config, level=args.risk)
   evaluate.show(model.number, played)
-  if recorded == config and args.risk is None:
+  by_mean = config.evaluation.score == "mean" and args.risk is None
+  if recorded == config and by_mean:
     _compare(played.mean, model.metadata.get("score"))
   return 0
 

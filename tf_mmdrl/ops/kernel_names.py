@@ -51,7 +51,13 @@ def parse_rule(
     return bandwidths.annealed(
       _number(start, text), _number(end, text), num_updates
     )
-  return parse(text)
+  kernel = parse(text)
+  if not kernel.properties.characteristic:
+    raise errors.UserError(
+      "training wants a kernel that tells distributions apart (characteristic),"
+      f" got {text!r}; for unrectified, alpha in (0, 2)"
+    )
+  return kernel
 
 
 def parse(text: str) -> kernels.Kernel:

@@ -61,6 +61,17 @@ def parse(
   return make(lambda: first + tf.minimum(progress(), 1.0) * (last - first))
 
 
+def parse_steady(text: str) -> scores.Score:
+  """The score that `text` names, which must not depend on draws."""
+  score = parse(text)
+  if score.draws is not scores.Draws.NONE:
+    raise errors.UserError(
+      f"a policy is judged by a score without draws, got {text!r}; for example"
+      " mean or cvar:0.25"
+    )
+  return score
+
+
 def _number(number: str, text: str) -> float:
   try:
     return float(number)

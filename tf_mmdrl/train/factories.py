@@ -160,7 +160,7 @@ def greedy(
   learner: base.ReturnDistributionAgent, score: str = "mean"
 ) -> Callable[[np.ndarray], np.ndarray]:
   """A compiled function: observations [B, ...] -> greedy actions [B]."""
-  policy = learner.policy_by(policy_names.parse(score))
+  policy = learner.policy_by(policy_names.parse_steady(score))
 
   @tf.function(autograph=False)
   def act(observation):
