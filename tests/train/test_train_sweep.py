@@ -3,7 +3,6 @@
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -52,8 +51,8 @@ def test_a_sweep_goes_on_where_it_was_cut(tmp_path, capsys):
   deadline = time.monotonic() + 240
   while not table.exists() and time.monotonic() < deadline:
     time.sleep(0.2)
-  os.killpg(process.pid, signal.SIGKILL)  # in the middle of the second run
-  process.wait()
+  process.terminate()  # in the middle of the second run, which is told too
+  assert process.wait() == main.EXIT_STOPPED
   assert [row.agent for row in sweeps.finished(tmp_path / "sweep")] == ["dqn"]
   assert main.main(line) == 0
   printed = capsys.readouterr().out

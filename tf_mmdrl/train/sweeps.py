@@ -9,6 +9,7 @@ import csv
 import itertools
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -126,13 +127,17 @@ def run(
   if len(left) < len(jobs):
     show(f"{len(jobs) - len(left)} of {len(jobs)} runs are finished already")
   sweep = _Sweep(directory, at_once, show, len(jobs) - len(left), len(jobs))
-  with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-    try:
-      results = list(pool.map(sweep.run, left))
-    except KeyboardInterrupt:
-      sweep.stop()
-      raise
-  return all(results)
+  # A signal to stop is Ctrl-C's: it reaches the runs, which save themselves.
+  before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+  try:
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+      try:
+        return all(list(pool.map(sweep.run, left)))
+      except KeyboardInterrupt:
+        sweep.stop()
+        return False
+  finally:
+    signal.signal(signal.SIGTERM, before)
 
 
 class _Sweep:
