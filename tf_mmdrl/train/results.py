@@ -56,7 +56,7 @@ def read(paths: Sequence[str]) -> Found:
 
 
 def directories(paths: Sequence[str]) -> List[pathlib.Path]:
-  """The run directories among `paths` and directly below them, each once."""
+  """The run directories among `paths` and below them, each once."""
   found: Dict[pathlib.Path, pathlib.Path] = {}
   for text in paths:
     path = pathlib.Path(text)
@@ -65,8 +65,10 @@ def directories(paths: Sequence[str]) -> List[pathlib.Path]:
         f"{text!r} is not a directory; pass the directory that mmdrl train"
         " printed"
       )
-    below = sorted(config.parent for config in path.glob(f"*/{_CONFIG}"))
-    here = [path] if (path / _CONFIG).is_file() else below
+    if (path / _CONFIG).is_file():
+      here = [path]
+    else:
+      here = sorted(config.parent for config in path.rglob(_CONFIG))
     if not here:
       raise errors.UserError(
         f"{text!r} is not a run and holds none: there is no config.json; pass"
