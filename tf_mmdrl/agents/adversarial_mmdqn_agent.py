@@ -69,11 +69,7 @@ class AdversarialMMDQNAgent(base.ReturnDistributionAgent):
 
   def __init__(
     self,
-    time_step_spec,
-    action_spec,
-    return_network,
-    optimizer,
-    *,
+    *args,
     kernel_optimizer: types.Optimizer,
     kernel: Optional[Union[kernels.Kernel, bandwidths.KernelRule]] = None,
     knots: Tuple[float, ...] = (),
@@ -84,10 +80,7 @@ class AdversarialMMDQNAgent(base.ReturnDistributionAgent):
     """Makes the agent.
 
     Args:
-      time_step_spec: of the environment.
-      action_spec: a scalar, discrete action from 0.
-      return_network: observation -> particles `[B, A, N]`.
-      optimizer: of the particles.
+      *args: those of the base class.
       kernel_optimizer: of the kernel's map.
       kernel: the kernel of what the map gives; the paper's mixture if None.
       knots: of the map; none to learn the bandwidths' common scale alone.
@@ -98,14 +91,7 @@ class AdversarialMMDQNAgent(base.ReturnDistributionAgent):
     self._mmd = mmd_loss(kernel, jit_compile)
     self._map = MonotoneMap(knots, bound)
     self._kernel_optimizer = kernel_optimizer
-    super().__init__(
-      time_step_spec,
-      action_spec,
-      return_network,
-      optimizer,
-      jit_compile=jit_compile,
-      **options,
-    )
+    super().__init__(*args, jit_compile=jit_compile, **options)
 
   def _loss_per_example(
     self, predicted: ReturnDistribution, target: ReturnDistribution

@@ -10,6 +10,7 @@ import os
 import sys
 from typing import Optional, Sequence
 
+from absl import logging  # noqa: F401  (its flags: --verbosity, --logtostderr)
 from absl.flags import argparse_flags
 
 from tf_mmdrl import version
@@ -59,7 +60,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-  # absl's, so that flags of TensorFlow and absl (-v, --logtostderr) work too.
+  # absl's, so that its own flags work too (mmdrl --helpfull lists them).
   parser = argparse_flags.ArgumentParser(
     prog="mmdrl",
     description="Distributional RL via moment matching (MMDQN).",

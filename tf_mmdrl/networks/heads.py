@@ -21,13 +21,13 @@ MakeHead = Callable[[MakeStream], tf.keras.layers.Layer]
 
 def particles(num_particles: int = 200) -> MakeHead:
   """N free particles of equal weight: MMDQN, QR-DQN; with N = 1, DQN."""
-  _check_count("num_particles", num_particles, 1)
+  check_count("num_particles", num_particles, 1)
   return lambda make_stream: _Particles(make_stream, num_particles)
 
 
 def weighted_particles(num_particles: int = 200) -> MakeHead:
   """N free particles, and their weights."""
-  _check_count("num_particles", num_particles, 1)
+  check_count("num_particles", num_particles, 1)
   return lambda make_stream: _WeightedParticles(make_stream, num_particles)
 
 
@@ -35,7 +35,7 @@ def categorical(
   num_atoms: int = 51, v_min: float = -10.0, v_max: float = 10.0
 ) -> MakeHead:
   """Weights of an even grid of returns from v_min to v_max: C51."""
-  _check_count("num_atoms", num_atoms, 2)
+  check_count("num_atoms", num_atoms, 2)
   if not v_min < v_max:
     raise errors.UserError(
       f"v_min must be below v_max, got {v_min} and {v_max}"
@@ -43,7 +43,8 @@ def categorical(
   return lambda make_stream: _Categorical(make_stream, num_atoms, v_min, v_max)
 
 
-def _check_count(name: str, count: int, least: int) -> None:
+def check_count(name: str, count: int, least: int) -> None:
+  """Raises unless a count of that name is large enough."""
   if count < least:
     raise errors.UserError(f"{name} must be at least {least}, got {count}")
 

@@ -32,8 +32,8 @@ def implicit(
     What makes the head. Without a seed it takes even levels instead of draws:
     the midpoints of N equal parts of the base distribution.
   """
-  heads._check_count("num_particles", num_particles, 1)
-  heads._check_count("embedding", embedding, 1)
+  heads.check_count("num_particles", num_particles, 1)
+  heads.check_count("embedding", embedding, 1)
   if base not in BASES:
     raise errors.unknown_name("base", base, BASES)
   return lambda make_stream: _Implicit(
@@ -45,8 +45,8 @@ def fractions(
   num_fractions: int = 32, *, embedding: int = 64
 ) -> heads.MakeHead:
   """Quantiles at levels that the state proposes: FQF."""
-  heads._check_count("num_fractions", num_fractions, 2)
-  heads._check_count("embedding", embedding, 1)
+  heads.check_count("num_fractions", num_fractions, 2)
+  heads.check_count("embedding", embedding, 1)
   return lambda make_stream: _Fractions(make_stream, num_fractions, embedding)
 
 
