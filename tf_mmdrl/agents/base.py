@@ -162,13 +162,11 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self._reward_scale_factor = reward_scale_factor
     self._gradient_clipping = gradient_clipping
     # Without autograph, which would hide errors behind its own.
-    compiled = functools.partial(
-      tf.function,
-      jit_compile=compiling.resolve(jit_compile),
-      autograph=False,
-    )
-    self._compute = compiled(self._compute_update)
-    self._apply_compiled = compiled(self._apply)
+    compiled = functools.partial(tf.function, autograph=False)
+    plan = compiling.resolve(jit_compile)
+    self._compute = compiled(self._compute_update, jit_compile=plan.networks)
+    self._losses = compiled(self._loss_per_example, jit_compile=plan.pieces)
+    self._apply_compiled = compiled(self._apply, jit_compile=plan.pieces)
     if train_step_counter is None:
       # Not TF-Agents' global step, which all agents of a process would share.
       train_step_counter = tf.Variable(
@@ -346,7 +344,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     ).at(data.action)
     reward = self._reward_scale_factor * data.reward
     target = self._target_rule(data._replace(reward=reward))
-    losses = data.mask * self._loss_per_example(predicted, target)
+    losses = data.mask * self._losses(predicted, target)
     total = common.aggregate_losses(
       per_example_loss=losses,
       sample_weight=weights,

@@ -1,28 +1,38 @@
 """Which way to compile an update, and optimizers that are ready for it."""
 
-from typing import Optional
+from typing import NamedTuple, Optional
 
 import tensorflow as tf
 
 
-def resolve(jit_compile: Optional[bool]) -> bool:
-  """Whether to compile with XLA; what is faster here if not said.
+class Plan(NamedTuple):
+  """What of an update XLA compiles.
 
-  Measured (`benchmarks/update.py`): on a CPU XLA wins from TensorFlow 2.16 on
-  and loses on 2.15; on a GPU it fuses what would be many small kernels.
+  Attributes:
+    networks: all up to the gradients.
+    pieces: the loss and the optimizer, many small operations each.
+  """
+
+  networks: bool
+  pieces: bool
+
+
+def resolve(jit_compile: Optional[bool]) -> Plan:
+  """What to compile with XLA; what is fastest here if not said.
+
+  Measured (`benchmarks/update.py`): on a CPU TensorFlow's own convolutions and
+  matrix products beat XLA's, while XLA fuses the loss and the optimizer into
+  few passes over memory; on a GPU it fuses what would be many small kernels.
 
   Args:
-    jit_compile: the user's wish, or None.
+    jit_compile: the user's wish, for all of it, or None.
 
   Returns:
-    Whether XLA compiles an update.
+    The plan.
   """
   if jit_compile is not None:
-    return jit_compile
-  if tf.config.list_physical_devices("GPU"):
-    return True
-  major, minor = (int(part) for part in tf.__version__.split(".")[:2])
-  return (major, minor) >= (2, 16)
+    return Plan(jit_compile, jit_compile)
+  return Plan(bool(tf.config.list_physical_devices("GPU")), True)
 
 
 def build_optimizer(optimizer, variables) -> None:

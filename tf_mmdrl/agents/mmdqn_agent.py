@@ -26,7 +26,7 @@ def mmd_loss(
   Returns:
     The loss.
   """
-  xla = compiling.resolve(jit_compile)
+  xla = compiling.resolve(jit_compile).pieces
   return MMDLoss(
     kernel or kernels.gaussian_mixture(),
     cos_sin=spectral.series_cos_sin if xla else spectral.library_cos_sin,
