@@ -139,6 +139,21 @@ def test_a_transition_is_experience_too():
   assert _loss(agent, transition) == pytest.approx(_loss(agent, batch))
 
 
+def test_observations_of_the_ends_are_enough():
+  whole = fixtures.experience(length=4)
+  ends = whole._replace(
+    observation=tf.gather(whole.observation, [0, 3], axis=1)
+  )
+  agents = [fixtures.make_agent(n_step_update=3) for _ in range(2)]
+  losses = [
+    agent.train(experience).loss
+    for agent, experience in zip(agents, (whole, ends))
+  ]
+  assert losses[0] == losses[1]
+  for mine, other in zip(*(agent.state_variables() for agent in agents)):
+    np.testing.assert_array_equal(mine, other)
+
+
 @_MODES
 def test_importance_weights_scale_the_examples(jit_compile):
   batch = fixtures.experience(batch=4)

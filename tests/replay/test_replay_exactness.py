@@ -161,6 +161,24 @@ def test_planes_decoded_inside_a_compiled_step():
   assert_same(info, expected_info)
 
 
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_ends_are_the_first_and_the_last_of_the_whole(n_step):
+  games = Games(5, 2)
+  make = functools.partial(
+    FrameReplayBuffer, make_spec(), 2, 10, stack=4, n_step=n_step, seed=7
+  )
+  one, two = make(), make()
+  for _ in range(30):
+    step = games.step()
+    one.add_batch(step)
+    two.add_batch(step)
+  whole, info = one.sample_planes(3, 5)
+  ends, same_info = two.sample_planes(3, 5, ends=True)
+  assert_same(info, same_info)
+  observation = whole.observation.numpy()[:, :, [0, -1]]
+  assert_same(ends, whole._replace(observation=observation))
+
+
 def test_may_start_by_hand():
   first, mid, last = (int(t) for t in (0, 1, 2))
   assert [ts.StepType.FIRST, ts.StepType.MID, ts.StepType.LAST] == [0, 1, 2]

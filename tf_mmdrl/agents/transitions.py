@@ -35,7 +35,9 @@ def as_transition(experience, *, n: int, gamma: float) -> Transition:
 
   Args:
     experience: a Trajectory [B, n + 1], or a Transition [B] whose discount is
-      the environment's.
+      the environment's. A trajectory's observations may be those of its first
+      and last step alone, [B, 2], if no example runs over the end of an
+      episode that was cut off.
     n: steps to sum.
     gamma: the agent's discount.
 
@@ -66,7 +68,7 @@ def as_transition(experience, *, n: int, gamma: float) -> Transition:
   )
 
   def at_horizon(part):
-    if n == 1:
+    if part.shape[1] == 2:
       return part[:, 1]
     return tf.gather(part, steps.horizon, axis=1, batch_dims=1)
 

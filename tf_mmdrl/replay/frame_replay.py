@@ -105,7 +105,13 @@ class FrameReplay:
       self._open_complete(np.array([self.store.head - 1 - self.n_step]))
 
   def sample(
-    self, num_batches: int, batch_size: int, num_steps: int, beta: float
+    self,
+    num_batches: int,
+    batch_size: int,
+    num_steps: int,
+    beta: float,
+    *,
+    ends: bool = False,
   ) -> Draw:
     """Draws sequences of neighbouring steps.
 
@@ -114,6 +120,7 @@ class FrameReplay:
       batch_size: B.
       num_steps: T, at most n + 1.
       beta: the exponent of the importance weights.
+      ends: as in `read`.
 
     Returns:
       The draw; K batches drawn from the same priorities.
@@ -130,15 +137,18 @@ class FrameReplay:
       )
       weights = self.sampler.weights(probabilities, beta)
       ids = self._ids(slots)
-      values = self.read(ids, num_steps)
+      values = self.read(ids, num_steps, ends=ends)
     return Draw(values, ids, probabilities.astype(np.float32), weights)
 
-  def read(self, ids: np.ndarray, num_steps: int) -> List[np.ndarray]:
+  def read(
+    self, ids: np.ndarray, num_steps: int, *, ends: bool = False
+  ) -> List[np.ndarray]:
     """Reads the sequences that start at ids.
 
     Args:
       ids: [...] first steps.
       num_steps: T.
+      ends: whether stacked ones are those of the first and last step alone.
 
     Returns:
       A [..., T, ...] array for each field, stacked ones as planes.
@@ -152,7 +162,7 @@ class FrameReplay:
         )
       times = steps[..., None] + np.arange(num_steps)
       return self.store.read(
-        np.broadcast_to(rows[..., None], times.shape), times
+        np.broadcast_to(rows[..., None], times.shape), times, ends=ends
       )
 
   def sequences(self, num_steps: int) -> np.ndarray:

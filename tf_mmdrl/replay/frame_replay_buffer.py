@@ -152,7 +152,12 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     return self.from_planes(planes, stack_last_now), info
 
   def sample_planes(
-    self, num_batches: int, batch_size: int, *, beta: Optional[float] = None
+    self,
+    num_batches: int,
+    batch_size: int,
+    *,
+    beta: Optional[float] = None,
+    ends: bool = False,
   ) -> Tuple[trajectory.Trajectory, BufferInfo]:
     """Draws as `sample_batches` does, but leaves stacks as planes.
 
@@ -163,12 +168,16 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
       num_batches: K.
       batch_size: B.
       beta: the exponent of the importance weights.
+      ends: leaves out the stacks between the first and the last step. An
+        n-step return needs no more of these samples: none runs over the end
+        of an episode that was cut short. The agents here take such batches.
 
     Returns:
       A `[K, B, n + 1, ...]` trajectory whose observation is
-      `[K, B, n + 1, stack, *frame, C]` with a stack above 1, and info `[K, B]`.
+      `[K, B, n + 1, stack, *frame, C]` with a stack above 1 (with `ends`,
+      `[K, B, 2, stack, *frame, C]`), and info `[K, B]`.
     """
-    return self._sample_planes(num_batches, batch_size, beta)
+    return self._sample_planes(num_batches, batch_size, beta, ends)
 
   def from_planes(
     self,
@@ -203,13 +212,18 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     self.replay.update_priorities(ids.reshape([-1]), priorities.reshape([-1]))
 
   def _sample_planes(
-    self, num_batches: Optional[int], batch_size: int, beta: Optional[float]
+    self,
+    num_batches: Optional[int],
+    batch_size: int,
+    beta: Optional[float],
+    ends: bool = False,
   ) -> Tuple[trajectory.Trajectory, BufferInfo]:
     """As `sample_planes`; no axis K if `num_batches` is None."""
     count = 1 if num_batches is None else num_batches
     checks.check_counts(count, batch_size)
     beta = self._beta if beta is None else float(beta)
-    drawn = self.replay.sample(count, batch_size, self.replay.n_step + 1, beta)
+    num_steps = self.replay.n_step + 1
+    drawn = self.replay.sample(count, batch_size, num_steps, beta, ends=ends)
     every = [*drawn.values, *drawn[1:]]
     if num_batches is None:
       every = [array[0] for array in every]

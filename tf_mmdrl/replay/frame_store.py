@@ -114,12 +114,16 @@ class FrameStore:
     self.head += 1
     self._retire()
 
-  def read(self, rows: np.ndarray, steps: np.ndarray) -> List[np.ndarray]:
+  def read(
+    self, rows: np.ndarray, steps: np.ndarray, *, ends: bool = False
+  ) -> List[np.ndarray]:
     """Reads steps.
 
     Args:
       rows: [...] environments.
       steps: [...] step numbers, all still there.
+      ends: reads the stacked field only for the first and the last step along
+        the last axis.
 
     Returns:
       An array `[..., *shape]` for each field; for the stacked field its planes
@@ -130,6 +134,8 @@ class FrameStore:
       None if ring is None else arrays.take(ring, slots) for ring in self.rings
     ]
     if self.stacked is not None:
+      if ends:
+        rows, slots = rows[..., [0, -1]], slots[..., [0, -1]]
       newest = self.newest.reshape([-1])[slots]
       lanes = newest[..., None] + np.arange(1 - self.stack, 1)
       lanes %= self.num_frame_slots

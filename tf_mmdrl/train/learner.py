@@ -132,7 +132,7 @@ class Learner:
     generator = self._buffer.replay.generator
     self._generator_before = generator.bit_generator.state
     self._next = self._thread.submit(
-      self._buffer.sample_planes, *self._size, beta=beta
+      self._buffer.sample_planes, *self._size, beta=beta, ends=True
     )
 
   def _updates(self, planes: Any, weights: tf.Tensor) -> Tuple[tf.Tensor, ...]:
