@@ -116,6 +116,37 @@ def test_noise_has_the_moments_of_factorised_gaussians():
   np.testing.assert_allclose(spread**2, np.full([1, 3], variance), rtol=0.15)
 
 
+def test_outputs_that_share_noise_move_together():
+  layer = NoisyDense(6, share=3)
+  inputs = tf.random.normal([4, 50])
+  mean = layer(inputs).numpy()
+  moved = layer(inputs, seed=tf.constant([7, 1])).numpy() - mean
+  # The deviations are equal at first, so only the noise tells outputs apart.
+  np.testing.assert_allclose(moved[:, 1:3], moved[:, :2], atol=1e-5)
+  np.testing.assert_allclose(moved[:, 4:], moved[:, 3:5], atol=1e-5)
+  assert np.abs(moved[:, 0] - moved[:, 3]).min() > 1e-3
+
+
+def test_the_mean_of_noisy_particles_is_as_noisy_as_each():
+  net = _network(heads.particles(200), noisy_layers=True)
+  observation = tf.random.normal([1, 4])
+  values = np.stack(
+    [
+      _call(net, observation, seed=tf.constant([7, k])).values[0, 0].numpy()
+      for k in range(200)
+    ]
+  )
+  assert values.mean(axis=1).std() > 0.5 * values.std(axis=0).mean()
+
+
+def test_noise_is_in_the_head_alone():
+  net = _network(heads.particles(5), dueling=True, noisy_layers=True)
+  net.create_variables()
+  noisy = [m for m in net.submodules if isinstance(m, NoisyDense)]
+  assert len(noisy) == 4  # value and advantage, a hidden and a last layer each
+  assert noisy == [m for m in net.head.submodules if isinstance(m, NoisyDense)]
+
+
 @pytest.mark.parametrize(
   "make, message",
   [

@@ -14,7 +14,7 @@ from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.networks import streams
 
-# (width of each action, name) -> the layers that end a network.
+# (width of each action, **options) -> the layers that end a network.
 MakeStream = Callable[..., streams.ActionStream]
 MakeHead = Callable[[MakeStream], tf.keras.layers.Layer]
 
@@ -53,7 +53,8 @@ class _Particles(tf.keras.layers.Layer):
   def __init__(self, make_stream: MakeStream, num_particles: int):
     super().__init__(name="particles")
     self.num_particles = num_particles
-    self._stream = make_stream(num_particles)
+    # Noise of their own would average out in the mean, and explore nothing.
+    self._stream = make_stream(num_particles, share_noise=True)
 
   def call(self, features, training=False, seed: Optional[tf.Tensor] = None):
     return ReturnDistribution(
@@ -65,7 +66,7 @@ class _WeightedParticles(tf.keras.layers.Layer):
   def __init__(self, make_stream: MakeStream, num_particles: int):
     super().__init__(name="weighted_particles")
     self.num_particles = num_particles
-    self._stream = make_stream(2 * num_particles)
+    self._stream = make_stream(2 * num_particles, share_noise=True)
 
   def call(self, features, training=False, seed: Optional[tf.Tensor] = None):
     outputs = self._stream(features, training=training, seed=seed)

@@ -7,16 +7,32 @@ import tensorflow as tf
 
 from tf_mmdrl.networks import draws
 
-_SIGMA = 0.5  # Section 3.2, for factorised noise
-
 
 class NoisyDense(tf.keras.layers.Layer):
   """A dense layer whose weights are mean + deviation x factorised noise."""
 
-  def __init__(self, units: int, activation: Any = None, **options):
-    """Makes the layer; `options` are Keras'."""
+  def __init__(
+    self,
+    units: int,
+    activation: Any = None,
+    *,
+    sigma: float = 0.5,
+    share: int = 1,
+    **options,
+  ):
+    """Makes the layer.
+
+    Args:
+      units: outputs.
+      activation: of them.
+      sigma: sigma_0 of Section 3.2, the deviations' first size.
+      share: so many neighbouring outputs have one noise.
+      **options: Keras'.
+    """
     super().__init__(**options)
     self._units = units
+    self._sigma = sigma
+    self._share = share
     self._activation = tf.keras.activations.get(activation)
 
   def build(self, input_shape):
@@ -28,7 +44,7 @@ class NoisyDense(tf.keras.layers.Layer):
       return self.add_weight(name, shape, initializer=initializer)
 
     mean = tf.keras.initializers.RandomUniform(-bound, bound)
-    deviation = tf.keras.initializers.Constant(_SIGMA * bound)
+    deviation = tf.keras.initializers.Constant(self._sigma * bound)
     self._kernel = weight("kernel", [width, self._units], mean)
     self._kernel_deviation = weight(
       "kernel_deviation", [width, self._units], deviation
@@ -54,10 +70,10 @@ class NoisyDense(tf.keras.layers.Layer):
 
   def _noise(self, seed, width):
     """f(e) of the inputs [F] and of the outputs [units], equations 10-11."""
-    noise = draws.normal([width + self._units], seed)
+    noise = draws.normal([width + self._units // self._share], seed)
     noise = tf.sign(noise) * tf.sqrt(tf.abs(noise))
     noise = tf.cast(noise, self.compute_dtype)
-    return noise[:width], noise[width:]
+    return noise[:width], tf.repeat(noise[width:], self._share)
 
 
 def through(

@@ -7,7 +7,7 @@ from tf_agents.networks import network, utils
 from tf_agents.utils import nest_utils
 
 from tf_mmdrl.core import errors, specs
-from tf_mmdrl.networks import draws, heads, noisy, streams, torsos
+from tf_mmdrl.networks import heads, streams, torsos
 
 
 class ReturnNetwork(network.Network):
@@ -30,6 +30,7 @@ class ReturnNetwork(network.Network):
     ] = torsos.authors_initializer,
     dueling: bool = False,
     noisy_layers: bool = False,
+    noise: float = 0.5,
     name: str = "ReturnNetwork",
   ):
     """Makes the network.
@@ -50,7 +51,9 @@ class ReturnNetwork(network.Network):
       make_initializer: makes the initialiser of each layer's kernel; the
         authors' by default. Noisy layers have their own.
       dueling: separate streams for value and advantage.
-      noisy_layers: dense layers with noise in their weights, for exploration.
+      noisy_layers: noise in the weights of the head's dense layers, for
+        exploration.
+      noise: sigma_0, its first size.
       name: of the network.
     """
     super().__init__(input_tensor_spec, state_spec=(), name=name)
@@ -68,18 +71,19 @@ class ReturnNetwork(network.Network):
         "a nested observation needs preprocessing_layers and a"
         f" preprocessing_combiner, got the observation {input_tensor_spec}"
       )
-    builder = torsos.Builder(
-      activation, make_initializer, padding, noisy_layers
-    )
-    self._torso = builder.torso(conv_layer_params, fc_layer_params[:-1])
+    plain = torsos.Builder(activation, make_initializer, padding)
+    self._torso = plain.torso(conv_layer_params, fc_layer_params[:-1])
+    # Noise in what comes before would shake every action's value alike.
+    builder = plain._replace(noise=noise if noisy_layers else None)
 
-    def make_stream(width: int) -> streams.ActionStream:
+    def make_stream(width: int, **options) -> streams.ActionStream:
       return streams.ActionStream(
         specs.num_actions(action_spec),
         width,
         builder,
         fc_layer_params=fc_layer_params[-1:],
         dueling=dueling,
+        **options,
       )
 
     self._head = head(make_stream)
@@ -132,14 +136,14 @@ class ReturnNetwork(network.Network):
     outer_rank = nest_utils.get_outer_rank(observation, self.input_tensor_spec)
     squash = utils.BatchSquash(outer_rank)
     observation = tf.nest.map_structure(squash.flatten, observation)
-    features = self.features(observation, training, draws.fold(seed, 0))
+    features = self.features(observation, training)
     options = {} if num_particles is None else {"num_particles": num_particles}
     output = self._head(
-      features, training=training, seed=draws.fold(seed, 1), **options
+      features, training=training, seed=seed, **options
     ).as_nest()
     return tf.nest.map_structure(squash.unflatten, output), network_state
 
-  def features(self, observation, training=False, seed=None) -> tf.Tensor:
+  def features(self, observation, training=False) -> tf.Tensor:
     """One [B, F] tensor of a (nested) observation."""
     parts = [
       torsos.as_float(part, spec, self.compute_dtype)
@@ -150,5 +154,7 @@ class ReturnNetwork(network.Network):
     if self._preprocessing:
       pairs = zip(self._preprocessing, parts)
       parts = [layer(part, training=training) for layer, part in pairs]
-    joint = self._combiner(parts) if self._combiner else parts[0]
-    return noisy.through(self._torso, joint, training=training, seed=seed)
+    features = self._combiner(parts) if self._combiner else parts[0]
+    for layer in self._torso:
+      features = layer(features, training=training)
+    return features

@@ -19,6 +19,7 @@ class ActionStream(tf.keras.layers.Layer):
     *,
     fc_layer_params: Sequence[int] = (),
     dueling: bool = False,
+    share_noise: bool = False,
     name: str = "actions",
   ):
     """Makes the layers.
@@ -30,6 +31,8 @@ class ActionStream(tf.keras.layers.Layer):
       fc_layer_params: units of the hidden layers before the last one.
       dueling: V + (A - mean over the actions of A), V and A each with hidden
         layers of its own (Wang et al., 2016, equation 9).
+      share_noise: whether the W numbers of an action have one noise, if the
+        last layer is noisy.
       name: of the layer.
     """
     super().__init__(name=name)
@@ -39,15 +42,18 @@ class ActionStream(tf.keras.layers.Layer):
         " fc_layer_params; pass for example (512,)"
       )
     self._shape = [-1, num_actions, width]
+    share = width if share_noise else 1
     self._advantage = [
       *builder.hidden(fc_layer_params),
-      builder.output(num_actions * width, "advantage" if dueling else "output"),
+      builder.output(
+        num_actions * width, "advantage" if dueling else "output", share
+      ),
     ]
     self._value = None
     if dueling:
       self._value = [
         *builder.hidden(fc_layer_params),
-        builder.output(width, "value"),
+        builder.output(width, "value", share),
       ]
 
   def call(

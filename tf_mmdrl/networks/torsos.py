@@ -36,13 +36,13 @@ class Builder(NamedTuple):
     make_initializer: makes the initialiser of a layer's kernel.
     padding: of convolutions; "valid", as in Mnih et al. (2015), or "same", as
       in the authors' code.
-    noisy: whether dense layers are noisy.
+    noise: sigma_0 of dense layers that are noisy; None: they are not.
   """
 
   activation: Any
   make_initializer: Callable[[], tf.keras.initializers.Initializer]
   padding: str = "valid"
-  noisy: bool = False
+  noise: Optional[float] = None
 
   def torso(
     self,
@@ -72,14 +72,17 @@ class Builder(NamedTuple):
       for index, units in enumerate(fc_layer_params)
     ]
 
-  def output(self, units: int, name: str) -> tf.keras.layers.Layer:
+  def output(
+    self, units: int, name: str, share_noise: int = 1
+  ) -> tf.keras.layers.Layer:
     """A new last layer, in float32 always: returns need the digits."""
-    return self.dense(units, name, dtype="float32")
+    share = {} if self.noise is None else {"share": share_noise}
+    return self.dense(units, name, dtype="float32", **share)
 
   def dense(self, units: int, name: str, **options) -> tf.keras.layers.Layer:
     """A new dense layer, noisy if all are."""
-    if self.noisy:
-      return noisy.NoisyDense(units, name=name, **options)
+    if self.noise is not None:
+      return noisy.NoisyDense(units, name=name, sigma=self.noise, **options)
     return tf.keras.layers.Dense(
       units, name=name, kernel_initializer=self.make_initializer(), **options
     )

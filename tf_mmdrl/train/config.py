@@ -99,7 +99,10 @@ class NetworkConfig(settings.Group):
     200, "N: particles, quantiles or atoms of an action", low=1
   )
   dueling: bool = settings.setting(False, "separate value and advantage")
-  noisy: bool = settings.setting(False, "noise in the weights, to explore")
+  noisy: bool = settings.setting(
+    False, "noise in the head's weights, to explore"
+  )
+  noise: float = settings.setting(0.5, "sigma_0, that noise's size", above=0)
   embedding: int = settings.setting(
     64, "cosines of a draw: iqn, fqf, implicit_mmdqn", low=1
   )

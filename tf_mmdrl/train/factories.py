@@ -93,6 +93,7 @@ def network(
     padding=group.padding,
     dueling=group.dueling,
     noisy_layers=group.noisy,
+    noise=group.noise,
   )
 
 
