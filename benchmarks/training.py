@@ -1,21 +1,29 @@
 """The end-to-end rate of training beside what its bare updates would allow.
 
   python benchmarks/training.py [--rounds 40] [--env Pong] [--set ...]
+  python benchmarks/training.py --determinism
 
 Atari, 8 environments, one update of batch 32 for 4 steps, Nature network, 200
 particles. Rounds of training and of updates alone (on one batch that stays)
 take turns in one process, so that the ratio means something on a busy machine.
+
+`--determinism` says what `system.deterministic` costs. TensorFlow can not turn
+op determinism off again, so processes with and without it take turns.
 """
 
 import argparse
 import pathlib
+import subprocess
+import sys
 import tempfile
 import time
 
 import timing  # noqa: F401  (sets the environment before TensorFlow)
 
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import factories, presets, run_directory, run_state
+from tf_mmdrl.train import factories, presets, run_directory, run_state, trainer
+
+_TURNS = 5  # processes of each kind
 
 
 def median(times):
@@ -29,14 +37,39 @@ def main():
   parser.add_argument("--rounds", type=int, default=40)
   parser.add_argument("--env", default="Pong")
   parser.add_argument("--set", action="append", default=[])
+  parser.add_argument("--determinism", action="store_true")
   args = parser.parse_args()
+  if args.determinism:
+    compare_determinism(args)
+    return
   settings = [f"environment.name={args.env}", *args.set]
   config = configs.change(presets.get("atari"), settings)
+  trainer.configure_process(config)
   with tempfile.TemporaryDirectory() as folder:
     directory = run_directory.RunDirectory(pathlib.Path(folder))
     state = run_state.RunState(config, directory)
     measure(config, state, args.rounds)
     state.close()
+
+
+def compare_determinism(args):
+  """Runs this benchmark with and without it in turn, each time anew."""
+  rates = {True: [], False: []}
+  for turn in range(2 * _TURNS):
+    deterministic = turn % 2 == 0
+    command = [sys.executable, __file__, "--env", args.env]
+    command += ["--rounds", str(args.rounds)]
+    for text in [*args.set, f"system.deterministic={deterministic}"]:
+      command += ["--set", text]
+    printed = subprocess.run(
+      command, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+    (line,) = [x for x in printed.splitlines() if x.startswith("training ")]
+    rates[deterministic].append(float(line.split()[1]))
+    name = "on" if deterministic else "off"
+    print(f"determinism {name:3}  {rates[deterministic][-1]:8.0f} steps/s")
+  share = median(rates[True]) / median(rates[False])
+  print(f"on / off, medians  {share:8.2f}")
 
 
 def measure(config, state, rounds):
