@@ -84,8 +84,7 @@ PRESETS: Dict[str, Preset] = {
       # Returns of up to 100 become 3. At 10 a Gaussian kernel of bandwidth 10
       # has lost sight of the worst surprises, a fall that no one saw coming.
       agent=dict(n_step=3, reward_scale=0.03, v_min=-4.0, v_max=4.0),
-      # Actions differ by a hundredth of the return: noise of 0.5 drowns that.
-      network=dict(num_particles=50, noise=0.1),
+      network=dict(num_particles=50),
       replay=dict(capacity=60_000),
       optimizer=dict(learning_rate=1e-3, epsilon=1e-5),
       schedule=dict(
