@@ -26,13 +26,14 @@ from tf_mmdrl.environments import make_environment
 from tf_mmdrl.networks import ParticleNetwork
 
 NUM_ENVS = 8
-UPDATES_PER_ITERATION = 8  # for NUM_ENVS environment steps
+STEPS_PER_ITERATION = 256  # over all environments
+UPDATES_PER_ITERATION = 128
 BATCH = 64
-N_STEP = 2
-FIRST_STEPS = 1_000  # before the first update
+N_STEP = 3
+FIRST_STEPS = 1_024  # before the first update
 EXPLORE_STEPS = 10_000  # epsilon goes from 1 to LAST_EPSILON over these
-LAST_EPSILON = 0.02
-EVALUATE_EVERY = 2_000
+LAST_EPSILON = 0.04
+EVALUATE_EVERY = 2_048
 EVALUATE_EPISODES = 20
 STOP_SCORE = 495.0  # a margin, because the final episodes are other ones
 SOLVED = 475.0
@@ -51,18 +52,16 @@ def make_agent(env, seed, env_steps, agent_class=MMDQNAgent):
     env.time_step_spec(),
     env.action_spec(),
     network,
-    tf.keras.optimizers.Adam(
-      tf.keras.optimizers.schedules.PolynomialDecay(1e-3, 40_000, 5e-5)
-    ),
+    tf.keras.optimizers.Adam(1e-3, epsilon=1e-5),
     n_step_update=N_STEP,
     epsilon_greedy=lambda: tf.maximum(
       LAST_EPSILON, 1 - tf.cast(env_steps, tf.float32) / EXPLORE_STEPS
     ),
-    target_update_period=200,
+    target_update_period=UPDATES_PER_ITERATION,
     gamma=0.99,
     # Returns up to 100 would be out of reach of the kernel's bandwidths, 1 to
-    # 10; up to 10 they are within it.
-    reward_scale_factor=0.1,
+    # 10; up to 3 they are well within it.
+    reward_scale_factor=0.03,
   )
   agent.initialize()
   return agent
@@ -107,7 +106,10 @@ def train(seed=0, max_steps=60_000, agent_class=MMDQNAgent, show=print):
     agent.collect_data_spec, NUM_ENVS, max_length=60_000 // NUM_ENVS
   )
   driver = dynamic_step_driver.DynamicStepDriver(
-    env, agent.collect_policy, [buffer.add_batch], num_steps=NUM_ENVS
+    env,
+    agent.collect_policy,
+    [buffer.add_batch],
+    num_steps=STEPS_PER_ITERATION,
   )
   batches = iter(
     buffer.as_dataset(sample_batch_size=BATCH, num_steps=N_STEP + 1).prefetch(4)
@@ -116,9 +118,9 @@ def train(seed=0, max_steps=60_000, agent_class=MMDQNAgent, show=print):
   learn = tf.function(agent.train)
   start = time.monotonic()
   loss, score = float("nan"), float("nan")
-  for steps in range(NUM_ENVS, max_steps + 1, NUM_ENVS):
+  for steps in range(STEPS_PER_ITERATION, max_steps + 1, STEPS_PER_ITERATION):
     collect()
-    env_steps.assign_add(NUM_ENVS)
+    env_steps.assign_add(STEPS_PER_ITERATION)
     if steps >= FIRST_STEPS:
       for _ in range(UPDATES_PER_ITERATION):
         loss = learn(next(batches)[0]).loss

@@ -20,6 +20,7 @@ from tf_agents.utils import common, eager_utils
 
 from tf_mmdrl import policies
 from tf_mmdrl.agents import (
+  checks,
   compiling,
   predicting,
   targets,
@@ -27,7 +28,7 @@ from tf_mmdrl.agents import (
   updates,
 )
 from tf_mmdrl.agents.predicting import Use
-from tf_mmdrl.core import errors, specs
+from tf_mmdrl.core import specs
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.policies import return_policy, scores
 
@@ -114,28 +115,9 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       name: of the agent.
     """
     tf.Module.__init__(self, name=name)
-    self._num_actions = specs.num_actions(action_spec)
-    if n_step_update < 1:
-      raise errors.UserError(
-        f"n_step_update must be at least 1, got {n_step_update}"
-      )
-    if munchausen is not None and (n_step_update > 1 or double):
-      raise errors.UserError(
-        "munchausen wants n_step_update = 1 (the steps between have no bonus)"
-        " and double = False (it averages over actions), got"
-        f" {n_step_update} and {double}"
-      )
-    if samples and not getattr(return_network, "is_implicit", False):
-      raise errors.UserError(
-        "an implicit head is wanted, which gives as many particles as it is"
-        f" asked for, got {type(return_network).__name__}; use"
-        " ReturnNetwork(..., implicit_heads.implicit(32))"
-      )
-    if return_network.state_spec:
-      raise errors.UserError(
-        "a network without state is wanted, got the state"
-        f" {return_network.state_spec}; recurrent networks are not supported"
-      )
+    num_actions = specs.num_actions(action_spec)
+    checks.check_options(n_step_update, munchausen, double)
+    checks.check_network(return_network, implicit=samples is not None)
     self._splitter = observation_and_action_constraint_splitter
     observation_spec, _ = return_policy.split(
       time_step_spec.observation, self._splitter
@@ -150,8 +132,8 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       "TargetNetwork",
       input_spec=observation_spec,
     )
-    self._check_network_output(self._network)
-    self._check_network_output(self._target_network)
+    checks.check_output(self._network, num_actions)
+    checks.check_output(self._target_network, num_actions)
     self._optimizer = optimizer
     for group in self._groups():
       compiling.build_optimizer(*group)
@@ -256,15 +238,6 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   def _groups(self) -> Sequence[Group]:
     """All weights that learn, by optimizer."""
     return [Group(self._optimizer, self._network.trainable_weights)]
-
-  def _check_network_output(self, net) -> None:
-    shape = ReturnDistribution.of(net.create_variables()).values.shape
-    if shape.rank < 2 or shape[-2] != self._num_actions or not shape[-1]:
-      raise errors.UserError(
-        f"the network {net.name!r} must give particles [B, A, N] with A ="
-        f" {self._num_actions} actions, got {('B', *shape)}; use"
-        " networks.ReturnNetwork or end yours with a reshape"
-      )
 
   def _initialize(self):
     self._copy_to_target(tau=1.0)

@@ -53,18 +53,20 @@ _MINATAR = Config().replace(
 
 _ATARI = Config().replace(
   environment=dict(name="Pong", num_envs=8),
-  agent=dict(n_step=3, double=True),
+  agent=dict(n_step=3),
   network=dict(num_particles=200),
-  replay=dict(capacity=1_000_000),
-  optimizer=dict(learning_rate=2e-4, epsilon=1.5e-4),
+  replay=dict(capacity=1_000_000, prioritized=True),
+  # The MMD's gradients are small, 1e-5 to 1e-3 a weight: the usual epsilon of
+  # 1.5e-4 would hold most of them back.
+  optimizer=dict(learning_rate=2e-4, epsilon=1e-6),
   schedule=dict(
     steps=10_000_000,
-    learning_starts=20_000,
+    learning_starts=10_000,
     steps_per_update=4,
-    target_period=8_000,
-    epsilon_steps=200_000,
+    target_period=2_000,
+    epsilon_steps=100_000,
   ),
-  evaluation=dict(period=100_000, num_envs=8, episodes=16),
+  evaluation=dict(period=50_000, num_envs=8, episodes=16),
   system=dict(checkpoint_period=50_000),
 )
 
@@ -136,16 +138,15 @@ PRESETS: Dict[str, Preset] = {
     "any Atari game from 100k steps, an update for each",
     _ATARI.replace(
       environment=dict(num_envs=1),
-      agent=dict(n_step=10),
+      agent=dict(n_step=10, double=True),
       network=dict(dueling=True),
-      replay=dict(capacity=100_000, prioritized=True),
+      replay=dict(capacity=100_000),
       optimizer=dict(learning_rate=1e-4, gradient_clipping=10.0),
       schedule=dict(
         steps=100_000,
         learning_starts=1_600,
         steps_per_update=1,
         collect_steps=4,
-        target_period=2_000,
         epsilon_steps=10_000,
       ),
       evaluation=dict(period=20_000, episodes=96),

@@ -1,0 +1,51 @@
+"""What an agent asks of its options and its network."""
+
+from typing import Optional
+
+from tf_agents.networks import network
+
+from tf_mmdrl.agents import targets
+from tf_mmdrl.core import errors
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+
+
+def check_options(
+  n_step_update: int, munchausen: Optional[targets.Munchausen], double: bool
+) -> None:
+  """Raises unless the options go together."""
+  if n_step_update < 1:
+    raise errors.UserError(
+      f"n_step_update must be at least 1, got {n_step_update}"
+    )
+  if munchausen is not None and (n_step_update > 1 or double):
+    raise errors.UserError(
+      "munchausen wants n_step_update = 1 (the steps between have no bonus)"
+      " and double = False (it averages over actions), got"
+      f" {n_step_update} and {double}"
+    )
+
+
+def check_network(net: network.Network, *, implicit: bool) -> None:
+  """Raises if the network has a state, or a head of the wrong kind."""
+  if implicit and not getattr(net, "is_implicit", False):
+    raise errors.UserError(
+      "an implicit head is wanted, which gives as many particles as it is"
+      f" asked for, got {type(net).__name__}; use"
+      " ReturnNetwork(..., implicit_heads.implicit(32))"
+    )
+  if net.state_spec:
+    raise errors.UserError(
+      f"a network without state is wanted, got the state {net.state_spec};"
+      " recurrent networks are not supported"
+    )
+
+
+def check_output(net: network.Network, num_actions: int) -> None:
+  """Raises unless a built network gives particles [B, A, N]."""
+  shape = ReturnDistribution.of(net.create_variables()).values.shape
+  if shape.rank < 2 or shape[-2] != num_actions or not shape[-1]:
+    raise errors.UserError(
+      f"the network {net.name!r} must give particles [B, A, N] with A ="
+      f" {num_actions} actions, got {('B', *shape)}; use"
+      " networks.ReturnNetwork or end yours with a reshape"
+    )
