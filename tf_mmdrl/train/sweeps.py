@@ -214,12 +214,13 @@ def table(rows: Sequence[Row]) -> List[str]:
   """Lines: the mean score of each game and agent, over its seeds."""
   agents = list(dict.fromkeys(row.agent for row in rows))
   games = list(dict.fromkeys(row.environment for row in rows))
-  width = max(map(len, [*games, "game"]), default=4)
-  lines = [" ".join([f"{'game':{width}}", *(f"{a:>10}" for a in agents)])]
-  for game in games:
-    cells = [_cell(rows, game, agent) for agent in agents]
-    lines.append(" ".join([f"{game:{width}}", *cells]))
-  return lines
+  table = [["game", *agents]]
+  table += [[game, *(_cell(rows, game, a) for a in agents)] for game in games]
+  widths = [max(map(len, column)) for column in zip(*table)]
+  return [
+    "  ".join([f"{line[0]:{widths[0]}}", *map(str.rjust, line[1:], widths[1:])])
+    for line in table
+  ]
 
 
 def _cell(rows: Sequence[Row], game: str, agent: str) -> str:
@@ -229,7 +230,7 @@ def _cell(rows: Sequence[Row], game: str, agent: str) -> str:
     if (row.environment, row.agent) == (game, agent)
   ]
   mean: Optional[float] = sum(scores) / len(scores) if scores else None
-  return f"{'-' if mean is None else f'{mean:.2f}':>10}"
+  return "-" if mean is None else f"{mean:.2f}"
 
 
 def _append(path: pathlib.Path, row: Row) -> None:
