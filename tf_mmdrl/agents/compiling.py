@@ -32,7 +32,10 @@ def resolve(jit_compile: Optional[bool]) -> Plan:
   """
   if jit_compile is not None:
     return Plan(jit_compile, jit_compile)
-  return Plan(bool(tf.config.list_physical_devices("GPU")), True)
+  # Outside XLA, TensorFlow's bfloat16 products end some CPUs' processes with an
+  # illegal instruction.
+  half = tf.keras.mixed_precision.global_policy().compute_dtype == "bfloat16"
+  return Plan(half or bool(tf.config.list_physical_devices("GPU")), True)
 
 
 def build_optimizer(optimizer, variables) -> None:
