@@ -1,7 +1,5 @@
 """Samples are what the environments showed, whatever happened in between."""
 
-import functools
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -143,16 +141,22 @@ def test_a_sample_stays_what_it_was_when_the_ring_moves_on():
   assert_same(items, before)
 
 
-def test_planes_decoded_inside_a_compiled_step():
+def _twins(n_step):
+  """Two buffers with the same steps and the same seed."""
   games = Games(5, 2)
-  make = functools.partial(
-    FrameReplayBuffer, make_spec(), 2, 10, stack=4, n_step=3, seed=7
-  )
-  one, two = make(), make()
+  buffers = [
+    FrameReplayBuffer(make_spec(), 2, 10, stack=4, n_step=n_step, seed=7)
+    for _ in range(2)
+  ]
   for _ in range(30):
     step = games.step()
-    one.add_batch(step)
-    two.add_batch(step)
+    for buffer in buffers:
+      buffer.add_batch(step)
+  return buffers
+
+
+def test_planes_decoded_inside_a_compiled_step():
+  one, two = _twins(n_step=3)
   planes, info = one.sample_planes(3, 5)
   assert planes.observation.shape == [3, 5, 4, 4, 3, 2, 1]
   decoded = tf.function(one.from_planes, jit_compile=True)(planes)
@@ -163,15 +167,7 @@ def test_planes_decoded_inside_a_compiled_step():
 
 @pytest.mark.parametrize("n_step", [1, 3])
 def test_ends_are_the_first_and_the_last_of_the_whole(n_step):
-  games = Games(5, 2)
-  make = functools.partial(
-    FrameReplayBuffer, make_spec(), 2, 10, stack=4, n_step=n_step, seed=7
-  )
-  one, two = make(), make()
-  for _ in range(30):
-    step = games.step()
-    one.add_batch(step)
-    two.add_batch(step)
+  one, two = _twins(n_step=n_step)
   whole, info = one.sample_planes(3, 5)
   ends, same_info = two.sample_planes(3, 5, ends=True)
   assert_same(info, same_info)
