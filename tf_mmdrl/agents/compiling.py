@@ -20,9 +20,9 @@ class Plan(NamedTuple):
 def resolve(jit_compile: Optional[bool]) -> Plan:
   """What to compile with XLA; what is fastest here if not said.
 
-  Measured (`benchmarks/update.py`): on a CPU TensorFlow's own convolutions and
-  matrix products beat XLA's, while XLA fuses the loss and the optimizer into
-  few passes over memory; on a GPU it fuses what would be many small kernels.
+  Measured on a CPU (docs/training.md, Speed): networks are faster as a graph,
+  while XLA fuses the loss and the optimizer into few passes over memory. On a
+  GPU, not measured, it fuses what would be many small kernels.
 
   Args:
     jit_compile: the user's wish, for all of it, or None.
