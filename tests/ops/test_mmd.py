@@ -96,7 +96,7 @@ def _assert_exact(value, gradient, wanted, wanted_gradient):
 
 @pytest.mark.parametrize("mode", _MODES)
 @pytest.mark.parametrize("case", _CASES)
-@pytest.mark.parametrize("num_x, num_y", [(40, 40), (1, 1), (7, 25)])
+@pytest.mark.parametrize("num_x, num_y", [(40, 40), (32, 32), (1, 1), (7, 25)])
 def test_equals_the_loop(case, mode, num_x, num_y):
   kernel, method = _CASES[case]
   compute = _compiled(mode, kernel, method)

@@ -184,7 +184,7 @@ def _spectral(
   order, places = _interleave(num_x, num_y)
   z = tf.gather(tf.concat([x, y], axis=1), order, axis=1)
   # Rounding errors average out over many particles; few are cheap in float64.
-  if num_x + num_y <= _FEW_FOR_FLOAT32:
+  if num_x + num_y < _FEW_FOR_FLOAT32:
     z = tf.cast(z, tf.float64)
   # Scaled so that uniform weights are whole numbers and sum to 0 exactly.
   scale = math.lcm(num_x, num_y)
