@@ -73,6 +73,9 @@ def test_a_sweep_goes_on_where_it_was_cut(tmp_path, capsys):
     ("--seeds", "0,x", "--seeds wants whole numbers"),
     ("--jobs", "0", "--jobs must be at least 1"),
     ("--preset", "minatr", "did you mean.*minatar"),
+    ("--set", "iqn:network.num_particles=8", "of this sweep.*dqn.*mmdqn"),
+    ("--set", "dqn:network.num_particle=8", "did you mean.*num_particles"),
+    ("--set", "agent.gamma=many", "gamma"),
   ],
 )
 def test_bad_input_is_one_line(flag, value, message, tmp_path, capsys):
@@ -81,6 +84,20 @@ def test_bad_input_is_one_line(flag, value, message, tmp_path, capsys):
   error = capsys.readouterr().err
   assert error.count("\n") == 1
   assert re.search(message, error)
+
+
+def test_a_setting_may_be_one_agents_own(tmp_path, monkeypatch):
+  planned = []
+  monkeypatch.setattr(
+    sweeps, "run", lambda jobs, *_, **__: planned.extend(jobs) or True
+  )
+  line = _arguments(tmp_path)
+  line += ["--set", "mmdqn:agent.kernel=gaussian:3", "--set", "agent.n_step=2"]
+  assert main.main(line) == 0
+  dqn, mmdqn = (job.arguments for job in planned)
+  assert list(dqn[-2:]) == list(mmdqn[-2:]) == ["--set", "agent.n_step=2"]
+  assert list(mmdqn[-4:-2]) == ["--set", "agent.kernel=gaussian:3"]
+  assert not any("kernel" in part for part in dqn)
 
 
 def test_a_damaged_table_names_its_line(tmp_path, capsys):

@@ -7,6 +7,7 @@ from typing import List
 from tf_mmdrl.cli import main, quiet
 from tf_mmdrl.core import errors
 from tf_mmdrl.train import algorithms, presets
+from tf_mmdrl.train import config as configs
 
 _MINATAR = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
 
@@ -30,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     "--set",
     action="append",
     default=[],
-    metavar="GROUP.FIELD=VALUE",
-    help="a setting of every run",
+    metavar="[AGENT:]GROUP.FIELD=VALUE",
+    help="a setting of every run, or of one agent's",
   )
   parser.add_argument(
     "--jobs", type=int, default=1, help="runs at the same time"
@@ -46,7 +47,9 @@ def run(args: argparse.Namespace) -> int:
   names = _split("--agents", args.agents)
   for name in names:
     algorithms.get(name)
-  presets.get(args.preset)
+  own = {name: _settings(args.set, name, names) for name in names}
+  for assignments in own.values():
+    configs.change(presets.get(args.preset), assignments)
   if args.jobs < 1:
     raise errors.UserError(f"--jobs must be at least 1, got {args.jobs}")
   seeds = _split("--seeds", args.seeds)
@@ -57,14 +60,15 @@ def run(args: argparse.Namespace) -> int:
   shared = ["--preset", args.preset]
   if args.steps:
     shared += ["--steps", args.steps]
-  for assignment in args.set:
-    shared += ["--set", assignment]
   with quiet.loading():
     from tf_mmdrl.train import sweeps
 
   directory = pathlib.Path(args.run_dir)
   jobs = sweeps.plan(
-    directory, _split("--envs", args.envs), names, list(map(int, seeds)), shared
+    directory,
+    _split("--envs", args.envs),
+    list(map(int, seeds)),
+    {name: [*shared, *_flags(own[name])] for name in names},
   )
   complete = sweeps.run(
     jobs,
@@ -78,6 +82,23 @@ def run(args: argparse.Namespace) -> int:
     print("not all runs are finished; run the same command to go on")
     return main.EXIT_STOPPED
   return main.EXIT_OK
+
+
+def _settings(texts: List[str], agent: str, agents: List[str]) -> List[str]:
+  """Those settings that are an agent's; a name before a colon says whose."""
+  own = []
+  for text in texts:
+    field, equals, value = text.partition("=")
+    whose, colon, field = field.rpartition(":")
+    if colon and whose not in agents:
+      raise errors.unknown_name("agent of this sweep", whose, agents)
+    if whose in ("", agent):
+      own.append(f"{field}{equals}{value}")
+  return own
+
+
+def _flags(assignments: List[str]) -> List[str]:
+  return [part for text in assignments for part in ("--set", text)]
 
 
 def _split(flag: str, text: str) -> List[str]:

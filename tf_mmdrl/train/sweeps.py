@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.train import metrics
@@ -61,16 +61,25 @@ class Row(NamedTuple):
 def plan(
   directory: pathlib.Path,
   environments: Sequence[str],
-  agents: Sequence[str],
   seeds: Sequence[int],
-  arguments: Sequence[str],
+  agents: Mapping[str, Sequence[str]],
 ) -> List[Job]:
-  """The runs, seeds outermost: a sweep cut short has all games and agents."""
+  """The runs, seeds outermost: a sweep cut short has all games and agents.
+
+  Args:
+    directory: of the sweep.
+    environments: the games.
+    seeds: of everything.
+    agents: algorithm -> arguments of `mmdrl train`.
+
+  Returns:
+    A job for each game, algorithm and seed.
+  """
   jobs = []
   for seed, game, agent in itertools.product(seeds, environments, agents):
     path = directory / game.replace("/", "-") / agent / f"seed{seed}"
     own = ["--env", game, "--agent", agent, "--seed", str(seed)]
-    jobs.append(Job(game, agent, seed, path, [*own, *arguments]))
+    jobs.append(Job(game, agent, seed, path, [*own, *agents[agent]]))
   return jobs
 
 
