@@ -36,7 +36,7 @@ def main():
   rows = sweeps.finished(pathlib.Path(args.run_dir))
   print(f"{'agent':18} {'solved':>6}  {'steps to solve':24} {'minutes':>7}")
   for agent in args.agents.split(","):
-    own = [row for row in rows if row.agent == agent]
+    own = sorted(row for row in rows if row.agent == agent)
     solved = [row for row in own if row.best_score >= SOLVED]
     steps = [
       f"{_last_step(args.run_dir, row):,}" if row in solved else "-"
