@@ -106,6 +106,17 @@ def test_a_damaged_table_names_its_line(tmp_path, capsys):
   assert "line 2" in capsys.readouterr().err
 
 
+def test_a_longer_sweeps_row_takes_the_place_of_the_shorter_ones(tmp_path):
+  rows = [
+    sweeps.Row("A", "dqn", 0, 1.0, 2.0, 1.0, "--steps 1"),
+    sweeps.Row("A", "dqn", 1, 3.0, 3.0, 1.0, "--steps 1"),
+    sweeps.Row("A", "dqn", 0, 5.0, 5.0, 1.0, "--steps 2"),
+  ]
+  for row in rows:
+    sweeps._append(tmp_path / "sweep.csv", row)
+  assert sweeps.finished(tmp_path) == rows[1:]
+
+
 def test_table_averages_over_seeds():
   rows = [
     sweeps.Row("A", "dqn", 0, 1.0, 2.0, 1.0, ""),

@@ -84,24 +84,27 @@ def plan(
 
 
 def finished(directory: pathlib.Path) -> List[Row]:
-  """The rows of `sweep.csv`, if there is one."""
+  """The newest row of each run in `sweep.csv`, if there is one."""
   path = directory / _TABLE
   if not path.exists():
     return []
-  rows = []
+  rows: Dict[tuple, Row] = {}
   with path.open(newline="") as file:
     for line, row in enumerate(csv.DictReader(file), start=2):
       try:
         typed: Dict[str, object] = dict(row, seed=int(row["seed"]))
         for name in ("evaluation_score", "best_score", "minutes"):
           typed[name] = float(row[name])
-        rows.append(Row(**typed))  # type: ignore[arg-type]
+        new = Row(**typed)  # type: ignore[arg-type]
+        # A sweep with more --steps goes on with finished runs.
+        rows.pop(new[:3], None)
+        rows[new[:3]] = new
       except (KeyError, TypeError, ValueError):
         raise errors.UserError(
           f"line {line} of {str(path)!r} is no row of a sweep; remove the line"
           " or the file, and the run it stood for is looked at again"
         ) from None
-  return rows
+  return list(rows.values())
 
 
 def run(
