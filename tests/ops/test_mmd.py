@@ -242,6 +242,26 @@ def test_spectral_stays_right_beyond_any_range(mode):
       assert _assert_exact(value[row], gradient[row], *wanted)
 
 
+@pytest.mark.parametrize("blocks", [1, 2])
+@pytest.mark.parametrize("short", [0.1, 8.6])
+def test_spectral_reaches_its_cut_off(blocks, short):
+  """In float64, where F frequencies are a little short of some blocks."""
+  kernel, digits = kernels.gaussian(1.0), spectral._DIGITS[tf.float64]
+  frequencies = spectral._BLOCK * blocks - short
+  period = frequencies * 2 * np.pi / np.sqrt(4 * digits)
+  span = period - np.sqrt(digits)
+  x, y = np.random.default_rng(0).random([2, 1, 40]) * span
+  x[0, 0], y[0, 0] = 0, span
+  value, gradient = _compiled("graph", kernel, Method.SPECTRAL)(
+    tf.constant(x), tf.constant(y)
+  )
+  wanted_value, wanted_gradient = oracle.mmd_squared(kernel, x[0], y[0])
+  np.testing.assert_allclose(value[0], wanted_value, rtol=2e-14)
+  np.testing.assert_allclose(
+    gradient[0], wanted_gradient, rtol=0, atol=2e-14 * np.abs(gradient).max()
+  )
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("case", ["mixture-spectral", "mixture-pairwise"])
 def test_what_is_not_finite_is_not_hidden(case, bad):

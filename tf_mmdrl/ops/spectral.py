@@ -78,7 +78,8 @@ def grid(z: tf.Tensor, bandwidths: tf.Tensor) -> Grid:
   period = high - low + tf.sqrt(digits * widest)
   cutoff = tf.sqrt(4 * digits / narrowest)
   num_frequencies = tf.reduce_max(cutoff * period) / (2 * math.pi)
-  num_blocks = tf.math.ceil(num_frequencies / _BLOCK)
+  # A block reaches R short of the next one, whose f- fill the gap.
+  num_blocks = tf.math.ceil((num_frequencies + _R) / _BLOCK)
   return Grid(
     step=tf.cast(2 * math.pi / period, dtype),
     cycles=(z - (low + high) / 2) / period,
