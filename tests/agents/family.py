@@ -41,13 +41,13 @@ FAMILY = {
   ),
   "mmdqn": (heads.particles(7), agents.MMDQNAgent, {}, {}),
   "implicit_mmdqn": (
-    implicit_heads.implicit(8),
+    implicit_heads.implicit(8, stratified=True),
     agents.ImplicitMMDQNAgent,
     dict(samples=SAMPLES),
     {},
   ),
   "implicit_mmdqn_normal": (
-    implicit_heads.implicit(8, base="normal"),
+    implicit_heads.implicit(8, base="normal", stratified=True),
     agents.ImplicitMMDQNAgent,
     dict(samples=SAMPLES),
     {},
@@ -83,6 +83,7 @@ def make(name, *, num_actions=3, image=False, **changes):
   """The agent of that name."""
   head, agent_class, options, network_options = FAMILY[name]
   agent_class = changes.pop("agent_class", agent_class)
+  network_options = changes.pop("network_options", network_options)
   time_step_spec, action_spec = specs(num_actions, image)
   tf.keras.utils.set_random_seed(3)
   net = ReturnNetwork(

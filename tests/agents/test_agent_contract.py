@@ -11,6 +11,9 @@ from tf_agents.trajectories import time_step as ts
 from tf_mmdrl import agents
 from tf_mmdrl.agents import transitions
 from tf_mmdrl.core import errors
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.networks import ReturnNetwork, implicit_heads
+from tf_mmdrl.ops import kernels, mmd
 
 _FAMILY = pytest.mark.parametrize("name", family.FAMILY)
 
@@ -242,6 +245,51 @@ def test_munchausen_backs_up_the_soft_policy(name):
   assert np.isfinite(agent.train(batch).loss)
 
 
+@pytest.mark.parametrize("stratified", [True, False])
+def test_implicit_draws_leave_the_spread_alone(stratified):
+  """The MMD between draws of one law has its least value at that law."""
+  head = implicit_heads.implicit(64, stratified=stratified)
+  time_step_spec, action_spec = family.specs(num_actions=1)
+  net = ReturnNetwork(time_step_spec.observation, action_spec, head)
+
+  def draws(seed):
+    output, _ = net(tf.zeros([2000, 4]), seed=tf.constant([0, seed]))
+    return tf.math.ndtri(ReturnDistribution.of(output).levels[:, 0])
+
+  ones, others = draws(1), draws(2)
+
+  def slope(spread):
+    spread = tf.constant(spread)
+    with tf.GradientTape() as tape:
+      tape.watch(spread)
+      loss = tf.reduce_mean(
+        mmd.mmd_squared(
+          spread * 0.1 * ones, 0.1 * others, kernel=kernels.gaussian_mixture()
+        )
+      )
+    return float(tape.gradient(loss, spread))
+
+  if stratified:
+    assert slope(0.5) < 0
+    assert abs(slope(1.0)) < 0.05 * abs(slope(0.5))
+  else:  # why the agent does not take such a head
+    assert slope(1.0) > 0 and slope(0.5) > 0
+
+
+def test_noise_does_not_reach_fqfs_fractions():
+  agent = family.make("fqf", network_options=dict(noisy_layers=True))
+  batch = _batch()
+  data = transitions.as_transition(batch, n=1, gamma=family.GAMMA)
+  losses = []
+  for step in (0, 1):
+    agent.train_step_counter.assign(step)
+    predicted = agent._predict(
+      agent._network, data.observation, family.Use.TAKEN
+    ).at(data.action)
+    losses.append(agent._auxiliary_loss(data, predicted, predicted))
+  np.testing.assert_array_equal(*losses)
+
+
 @pytest.mark.parametrize(
   "make, message",
   [
@@ -275,6 +323,10 @@ def test_munchausen_backs_up_the_soft_policy(name):
       "increasing knots",
     ),
     (lambda: agents.Munchausen(temperature=0.0), "temperature > 0"),
+    (
+      lambda: family.make("iqn", agent_class=agents.ImplicitMMDQNAgent),
+      "wants stratified draws",
+    ),
   ],
 )
 def test_bad_input_says_what_was_wanted(make, message):

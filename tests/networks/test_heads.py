@@ -85,6 +85,31 @@ def test_implicit_heads_give_any_number_of_particles():
     )
 
 
+def test_stratified_draws_come_one_from_each_part():
+  net = _network(implicit_heads.implicit(5, stratified=True))
+  observation = tf.random.normal([7, 4])
+  seeds = [tf.constant([1, k]) for k in range(2)]
+  first, second = (
+    _call(net, observation, seed=seed, num_particles=64).levels.numpy()
+    for seed in seeds
+  )
+  np.testing.assert_array_equal(
+    np.floor(64 * first), np.broadcast_to(np.arange(64), first.shape)
+  )
+  assert np.all((first > 0) & (first < 1)) and np.any(first != second)
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_a_seed_may_make_noise_alone(noisy):
+  net = _network(implicit_heads.implicit(5), noisy_layers=noisy)
+  assert net.is_noisy == noisy
+  observation = tf.random.normal([7, 4])
+  still = _call(net, observation)
+  moved = _call(net, observation, seed=tf.constant([1, 2]), even_levels=True)
+  np.testing.assert_array_equal(moved.levels, still.levels)
+  assert np.any(moved.values != still.values) == noisy
+
+
 def test_fractions_are_increasing_and_their_levels_lie_between():
   net = _network(implicit_heads.fractions(5))
   observation = 10 * tf.random.normal([7, 4])

@@ -85,6 +85,13 @@ def test_a_saved_configuration_must_be_complete_and_known():
     configs.from_json(content)
 
 
+def test_schedules_over_the_run_end_with_its_updates():
+  config = presets.get("minatar")
+  changed = configs.change(config, ["schedule.steps=10000"])
+  assert changed.num_updates == (10_000 - 5_000) // 4
+  assert configs.change(config, ["schedule.steps=10"]).num_updates == 1
+
+
 def test_configurations_are_frozen():
   with pytest.raises(dataclasses.FrozenInstanceError):
     configs.Config().agent.gamma = 0.5  # type: ignore[misc]

@@ -12,6 +12,7 @@ from tf_mmdrl.train import (
   evaluator,
   factories,
   filming,
+  presets,
   run_directory,
   run_state,
 )
@@ -153,6 +154,16 @@ def test_a_glimpse_is_three_observations_in_a_row():
   assert found == player.evaluate(1)  # watching changes nothing
   end = min(30, found.lengths[0] + 1)
   np.testing.assert_array_equal(glimpse.observations(), seen[end - 3 : end])
+
+
+def test_munchausens_bonus_is_in_the_unit_of_the_rewards():
+  config = configs.change(
+    presets.get("classic"), ["agent.munchausen=true", "agent.n_step=1"]
+  )
+  made = factories.agent(config, factories.environment(config))
+  rule = made._target_rule.munchausen
+  assert (rule.alpha, rule.lowest) == (0.9, -0.03)
+  assert rule.temperature == pytest.approx(0.03 * 0.03)
 
 
 @pytest.mark.parametrize(

@@ -77,12 +77,18 @@ class FQFAgent(base.ReturnDistributionAgent):
     observation, _ = return_policy.split(data.observation, self._splitter)
     # Computed once more, which XLA may notice; their gradient is not wanted.
     features = tf.stop_gradient(self._network.features(observation))
-    log_weights, fractions = self._network.head.propose(features)
-    at_fractions = ReturnDistribution(
-      self._network.head.at_edges(features, fractions)
-    )
-    edges = tf.stop_gradient(at_fractions.at(data.action).values)
-    middles = tf.stop_gradient(predicted.values)
+    head = self._network.head
+    log_weights, fractions = head.propose(features)
+
+    def quantiles(levels):
+      at_levels = ReturnDistribution(head.at_levels(features, levels))
+      return tf.stop_gradient(at_levels.at(data.action).values)
+
+    edges = quantiles(fractions[:, 1:-1])
+    if self._network.is_noisy:  # all of one quantile function
+      middles = quantiles(head.middles(fractions))
+    else:
+      middles = tf.stop_gradient(predicted.values)
     slope = 2 * edges - middles[:, 1:] - middles[:, :-1]  # equation 7
     loss = tf.reduce_sum(slope * fractions[:, 1:-1], axis=1)
     entropy = -tf.reduce_sum(tf.exp(log_weights) * log_weights, axis=1)

@@ -7,6 +7,7 @@ import tensorflow as tf
 from tf_mmdrl.agents import base
 from tf_mmdrl.agents.mmdqn_agent import mmd_loss
 from tf_mmdrl.agents.predicting import Samples
+from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.ops import bandwidths, kernels
 
@@ -14,8 +15,9 @@ from tf_mmdrl.ops import bandwidths, kernels
 class ImplicitMMDQNAgent(base.ReturnDistributionAgent):
   """Particles are images of draws from a base distribution.
 
-  Head: `implicit_heads.implicit`, with a uniform or a normal base. The network
-  gives as many particles as it is asked for, at evaluation too.
+  Head: `implicit_heads.implicit(stratified=True)`, with a uniform or a normal
+  base. The network gives as many particles as it is asked for, at evaluation
+  too.
   """
 
   def __init__(
@@ -43,6 +45,13 @@ class ImplicitMMDQNAgent(base.ReturnDistributionAgent):
       jit_compile=jit_compile,
       **options,
     )
+    head = getattr(self._network, "head", None)
+    if not getattr(head, "is_stratified", False):
+      raise errors.UserError(
+        "implicit MMDQN wants stratified draws, because with independent ones"
+        " its loss narrows the distribution; use ReturnNetwork(...,"
+        " implicit_heads.implicit(32, stratified=True))"
+      )
 
   def _loss_per_example(
     self, predicted: ReturnDistribution, target: ReturnDistribution

@@ -66,6 +66,14 @@ class Munchausen:
         f" {self.alpha}, {self.temperature} and {self.lowest}"
       )
 
+  def scaled(self, factor: float) -> "Munchausen":
+    """The same for rewards that are `factor` times as large."""
+    return dataclasses.replace(
+      self,
+      temperature=factor * self.temperature,
+      lowest=factor * self.lowest,
+    )
+
   def bonus(
     self,
     distributions: ReturnDistribution,

@@ -1,6 +1,6 @@
 """The network: a torso of Keras layers and a head that emits returns."""
 
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence
 
 import tensorflow as tf
 from tf_agents.networks import network, utils
@@ -105,9 +105,14 @@ class ReturnNetwork(network.Network):
     return getattr(self._head, "is_implicit", False)
 
   @property
+  def is_noisy(self) -> bool:
+    """Whether a seed makes noise in the weights."""
+    return self._noisy_layers
+
+  @property
   def is_random(self) -> bool:
-    """Whether a seed makes a difference."""
-    return self._noisy_layers or self.is_implicit
+    """Whether a seed makes a difference, by noise or by draws."""
+    return self.is_noisy or self.is_implicit
 
   def call(
     self,
@@ -117,6 +122,7 @@ class ReturnNetwork(network.Network):
     training=False,
     seed: Optional[tf.Tensor] = None,
     num_particles: Optional[int] = None,
+    even_levels: bool = False,
   ):
     """Distributions `[B, A, N]` (any outer dims for B), and the state.
 
@@ -127,6 +133,8 @@ class ReturnNetwork(network.Network):
       training: for layers that care.
       seed: int [2], of noise and draws; None: mean weights, even levels.
       num_particles: N of an implicit head.
+      even_levels: whether an implicit head draws nothing though there is a
+        seed, which then makes noise alone.
 
     Returns:
       Particles of equal weight as a tensor, others as a `ReturnDistribution`
@@ -137,7 +145,11 @@ class ReturnNetwork(network.Network):
     squash = utils.BatchSquash(outer_rank)
     observation = tf.nest.map_structure(squash.flatten, observation)
     features = self.features(observation, training)
-    options = {} if num_particles is None else {"num_particles": num_particles}
+    options: Dict[str, Any] = {}
+    if num_particles is not None:
+      options["num_particles"] = num_particles
+    if even_levels and self.is_implicit:
+      options["even_levels"] = True
     output = self._head(
       features, training=training, seed=seed, **options
     ).as_nest()

@@ -46,7 +46,8 @@ class ReturnPolicy(tf_policy.TFPolicy):
       action_spec: a scalar, discrete action from 0.
       return_network: observation -> `[B, A, N]`.
       score: what to choose by; see `scores`.
-      noisy: whether the network's noise and draws are on, for exploration.
+      noisy: whether the noise in the network's weights is on, to explore. The
+        levels of an implicit head are even, noise or not.
       observation_and_action_constraint_splitter: observation -> (the network's
         part, `[B, A]` mask of the actions allowed).
       emit_log_probability: whether the policy's info has log-probabilities.
@@ -86,8 +87,9 @@ class ReturnPolicy(tf_policy.TFPolicy):
       time_step.observation, self.observation_and_action_constraint_splitter
     )
     options = {}
-    if self._noisy and getattr(self._network, "is_random", False):
+    if self._noisy and getattr(self._network, "is_noisy", False):
       options["seed"] = tf.random.uniform([2], maxval=2**31 - 1, dtype=tf.int32)
+      options["even_levels"] = True
     output, _ = self._network(
       observation, step_type=time_step.step_type, **options
     )

@@ -52,11 +52,16 @@ def _categorical(config: Config) -> heads.MakeHead:
 
 
 def _implicit(config: Config) -> heads.MakeHead:
+  return _drawn(config, stratified=True)
+
+
+def _drawn(config: Config, *, stratified: bool) -> heads.MakeHead:
   # Policies take as many particles as the target's choice does.
   return implicit_heads.implicit(
     config.agent.choice_particles,
     base=config.agent.base,
     embedding=config.network.embedding,
+    stratified=stratified,
   )
 
 
@@ -66,7 +71,7 @@ def _uniform(config: Config) -> heads.MakeHead:
       "IQN's draws are quantile levels, agent.base=uniform, got"
       f" {config.agent.base}; implicit_mmdqn takes both"
     )
-  return _implicit(config)
+  return _drawn(config, stratified=False)
 
 
 def _fractions(config: Config) -> heads.MakeHead:
@@ -76,9 +81,8 @@ def _fractions(config: Config) -> heads.MakeHead:
 
 
 def _kernel(config: Config) -> Dict[str, Any]:
-  schedule = config.schedule
-  num_updates = max(1, schedule.steps // schedule.steps_per_update)
-  return {"kernel": kernel_names.parse_rule(config.agent.kernel, num_updates)}
+  rule = kernel_names.parse_rule(config.agent.kernel, config.num_updates)
+  return {"kernel": rule}
 
 
 def _kappa(config: Config) -> Dict[str, Any]:
@@ -105,6 +109,11 @@ def _fqf(config: Config) -> Dict[str, Any]:
 
 
 def _adversarial(config: Config) -> Dict[str, Any]:
+  if config.agent.kernel.startswith("gaussian_median"):
+    raise errors.UserError(
+      "adversarial_mmdqn learns the bandwidth, which gaussian_median would take"
+      " from what the map gives and so undo; set another agent.kernel"
+    )
   return {
     **_kernel(config),
     "kernel_optimizer": tf.keras.optimizers.Adam(

@@ -248,6 +248,12 @@ class Config:
     """Updates of one round."""
     return self.round_steps // self.schedule.steps_per_update
 
+  @property
+  def num_updates(self) -> int:
+    """Updates of the whole run, at least 1; for schedules over it."""
+    learning = self.schedule.steps - self.schedule.learning_starts
+    return max(1, learning // self.schedule.steps_per_update)
+
   def replace(self, **groups: Dict[str, Any]) -> "Config":
     """A copy with some fields of some groups changed."""
     changed = {

@@ -1,6 +1,6 @@
 """The parts of a run, made from its configuration."""
 
-from typing import Any, Callable, NamedTuple, Union
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 import numpy as np
 import tensorflow as tf
@@ -118,7 +118,7 @@ def agent(
     gamma=config.agent.gamma,
     n_step_update=config.agent.n_step,
     double=config.agent.double,
-    munchausen=agents.Munchausen() if config.agent.munchausen else None,
+    munchausen=_munchausen(config),
     reward_scale_factor=config.agent.reward_scale,
     seed=seeds(config).network,
     target_update_tau=config.schedule.target_tau,
@@ -129,6 +129,13 @@ def agent(
   )
   made.initialize()
   return made
+
+
+def _munchausen(config: Config) -> Optional[agents.Munchausen]:
+  """The bonus, in the unit of the rewards that are learnt."""
+  if not config.agent.munchausen:
+    return None
+  return agents.Munchausen().scaled(config.agent.reward_scale)
 
 
 def replay_buffer(
@@ -177,18 +184,17 @@ def exploration(
   """How to explore, besides the random actions of epsilon."""
   if config.agent.exploration == "mean" and not config.network.noisy:
     return greedy(learner)
-  schedule, net = config.schedule, learner.return_network
-  num_updates = max(1, schedule.steps // schedule.steps_per_update)
+  net = learner.return_network
 
   def progress():
-    return tf.cast(learner.train_step_counter, tf.float32) / num_updates
+    return tf.cast(learner.train_step_counter, tf.float32) / config.num_updates
 
   score = policy_names.parse(config.agent.exploration, progress)
 
   @tf.function(autograph=False)
   def act(observation, uniform, seed):
     options = {"seed": seed} if config.network.noisy else {}
-    output, _ = net(observation, **options)
+    output, _ = net(observation, even_levels=True, **options)
     scores = score(ReturnDistribution.of(output), uniform)
     return tf.argmax(scores, axis=-1)
 
