@@ -10,7 +10,7 @@ from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.networks import ReturnNetwork, heads
+from tf_mmdrl.networks import ReturnNetwork, heads, implicit_heads
 from tf_mmdrl.policies import ReturnPolicy, exploring, greedy, names, scores
 
 _OBSERVATION = tf.TensorSpec([4], tf.float32)
@@ -38,6 +38,19 @@ def _distorted(values, weights, level):
 
 def _cpw(tau, eta=0.71):
   return tau**eta / (tau**eta + (1 - tau) ** eta) ** (1 / eta)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("text", ["wang:3", "wang:-3", "cpw:0.5"])
+def test_distortions_lose_no_mass(text, weighted):
+  distributions = _distributions(weighted, num=1000)
+  shifted = distributions.map_values(lambda z: z + 100.0)
+  score = names.parse(text)
+  np.testing.assert_allclose(
+    score(shifted, tf.zeros([])) - score(distributions, tf.zeros([])),
+    np.full([5, 3], 100.0),
+    rtol=1e-5,
+  )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -146,8 +159,11 @@ def test_each_is_a_batched_exportable_policy(text, head, tmp_path):
     assert set(again.action.numpy()) <= {0, 1, 2}
 
 
-def test_a_bootstrapped_particle_is_kept_through_an_episode():
-  policy = greedy(_policy(score=scores.Bootstrapped()))
+@pytest.mark.parametrize(
+  "head", [heads.particles(6), implicit_heads.implicit(6)]
+)
+def test_a_bootstrapped_particle_is_kept_through_an_episode(head):
+  policy = greedy(_policy(head, score=scores.Bootstrapped(), noisy=True))
   observation = tf.random.normal([64, 4])
   first = policy.action(
     ts.restart(observation, 64), policy.get_initial_state(64)

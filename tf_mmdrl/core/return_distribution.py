@@ -74,9 +74,10 @@ class ReturnDistribution(NamedTuple):
       [...] integral of z d h(F(z)), exact for the particles.
     """
     values, weights = self._sorted()
-    total = tf.reduce_sum(weights, axis=-1, keepdims=True)
-    cumulative = tf.clip_by_value(tf.cumsum(weights, -1) / total, 0.0, 1.0)
-    after = distortion(cumulative)
+    # By its own last entry: the distribution function must end at 1 exactly,
+    # because Wang's distortion is infinitely steep there.
+    cumulative = tf.cumsum(weights, axis=-1)
+    after = distortion(cumulative / cumulative[..., -1:])
     before = tf.pad(
       after[..., :-1], [[0, 0]] * (after.shape.rank - 1) + [[1, 0]]
     )
@@ -135,9 +136,11 @@ class ReturnDistribution(NamedTuple):
       Distributions of [B, N].
     """
     # A product with a one-hot row, because its gradient is one too; that of a
-    # gather is a scatter, which is slow.
+    # gather is a scatter, which is slow. No matrix product, which some GPUs
+    # round to ten bits.
     chosen = tf.one_hot(actions, self.values.shape[1], dtype=self.values.dtype)
-    return self._map(lambda part: tf.einsum("ba,ban->bn", chosen, part))
+    chosen = chosen[..., tf.newaxis]
+    return self._map(lambda part: tf.reduce_sum(chosen * part, axis=1))
 
   def stop_gradient(self) -> "ReturnDistribution":
     """The same distribution as a constant."""
