@@ -42,8 +42,8 @@ def main():
   if args.determinism:
     compare_determinism(args)
     return
-  settings = [f"environment.name={args.env}", *args.set]
-  config = configs.change(presets.get("atari"), settings)
+  settings = [f"environment.name={args.env}", "schedule.steps_per_update=4"]
+  config = configs.change(presets.get("atari"), [*settings, *args.set])
   trainer.configure_process(config)
   with tempfile.TemporaryDirectory() as folder:
     directory = run_directory.RunDirectory(pathlib.Path(folder))

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from tf_agents.typing import types
 
-from tf_mmdrl.agents import base, transitions
+from tf_mmdrl.agents import base, compiling, transitions
 from tf_mmdrl.agents.mmdqn_agent import mmd_loss
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
@@ -88,7 +88,12 @@ class AdversarialMMDQNAgent(base.ReturnDistributionAgent):
       jit_compile: whether XLA compiles the update; what is faster here if None.
       **options: those of the base class.
     """
-    self._mmd = mmd_loss(kernel, jit_compile)
+    # Compiled by itself, because the map's loss stands outside what is.
+    self._mmd = tf.function(
+      mmd_loss(kernel, jit_compile).__call__,
+      autograph=False,
+      jit_compile=compiling.resolve(jit_compile).pieces,
+    )
     self._map = MonotoneMap(knots, bound)
     self._kernel_optimizer = kernel_optimizer
     super().__init__(*args, jit_compile=jit_compile, **options)

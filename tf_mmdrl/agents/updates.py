@@ -19,7 +19,7 @@ class Update(NamedTuple):
     target: their Bellman targets.
     bad: name -> int64, how many of its values were not finite.
     gradients: of the trainable weights, after clipping.
-    finite: whether all was, so that it may be applied.
+    finite: whether all in `bad` was, so that it may be applied.
   """
 
   loss_info: tf_agent.LossInfo

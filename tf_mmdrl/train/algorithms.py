@@ -87,7 +87,7 @@ ALGORITHMS: Dict[str, Algorithm] = {
     _PROPOSED, "the kernel learns to tell prediction and target apart"
   ),
   "rainbow_mmdqn": Algorithm(
-    _PROPOSED,
+    f"{_MMDQN}, and Hessel et al., 2018",
     "MMDQN, double, dueling, prioritised by MMD, n-step and noisy",
     # An action's particles share their noise, so less of it explores as much.
     {**_RAINBOW, "network.noise": 0.1},
