@@ -15,3 +15,8 @@ def test_unknown_name_offers_the_nearest(name, hint):
   assert isinstance(error, errors.UserError)
   assert f"unknown kernel {name!r}" in str(error)
   assert hint in str(error)
+
+
+def test_unknown_name_lists_no_more_than_is_read():
+  error = errors.unknown_name("x", "zzzz", [f"name{k:03}" for k in range(90)])
+  assert str(error).endswith("name019 and 70 more")

@@ -133,3 +133,14 @@ def test_versions_are_found_or_told(tmp_path):
   assert directories.find(tmp_path, 1) == 1
   with pytest.raises(UserError, match="no version 3; there are 1, 20"):
     directories.find(tmp_path, 3)
+
+
+def test_what_to_pass_instead_is_told(tmp_path):
+  _publish(tmp_path / "run" / "export", 20, "b")
+  for place, message in (
+    ("nowhere", "there is no directory"),
+    ("run", "is a run; pass its policies, .*run/export"),
+    ("run/export/20", "one version; pass .*run/export' and --version 20"),
+  ):
+    with pytest.raises(UserError, match=message):
+      directories.find(tmp_path / place)

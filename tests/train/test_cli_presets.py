@@ -31,3 +31,8 @@ def test_a_misspelt_preset_is_one_line(capsys):
   assert main.main(["presets", "papr"]) == main.EXIT_BAD_INPUT
   error = capsys.readouterr().err
   assert error == "mmdrl: unknown preset 'papr'; did you mean 'paper'?\n"
+
+
+def test_absls_flags_may_come_before_the_command(capsys):
+  assert main.main(["--verbosity", "1", "presets"]) == 0
+  assert "quickstart" in capsys.readouterr().out

@@ -40,9 +40,10 @@ def test_evaluate_finds_what_training_found(run, capsys):
   assert "policy of step 320, 4 games" in out
 
 
-def test_evaluate_takes_other_numbers(run, capsys):
-  assert main.main(["evaluate", str(run), "--episodes", "6"]) == 0
-  assert "6 games" in capsys.readouterr().out
+@pytest.mark.parametrize("games", ["1", "5", "6"])
+def test_evaluate_takes_other_numbers(run, capsys, games):
+  assert main.main(["evaluate", str(run), "--episodes", games]) == 0
+  assert f", {games} games" in capsys.readouterr().out
 
 
 def test_evaluate_by_risk(run, capsys):
@@ -148,3 +149,11 @@ def test_the_default_directory_is_the_commands_own():
   config = configs.change(configs.Config(), ["system.seed=3"])
   name = train._default_directory(config, "quickstart")
   assert name == "runs/MinAtar-Breakout-mmdqn-quickstart-seed3"
+
+
+def test_too_much_memory_is_one_line(tmp_path, capsys):
+  line = ["train", "--preset", "quickstart", "--run-dir", str(tmp_path / "x")]
+  assert main.main([*line, "--set", "replay.capacity=1e13"]) == 2
+  error = capsys.readouterr().err
+  assert error.count("\n") == 1 and "out of memory" in error
+  assert "replay.capacity" in error

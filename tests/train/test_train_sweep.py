@@ -75,7 +75,11 @@ def test_a_sweep_goes_on_where_it_was_cut(tmp_path, capsys):
     ("--preset", "minatr", "did you mean.*minatar"),
     ("--set", "iqn:network.num_particles=8", "of this sweep.*dqn.*mmdqn"),
     ("--set", "dqn:network.num_particle=8", "did you mean.*num_particles"),
-    ("--set", "agent.gamma=many", "gamma"),
+    ("--set", "agent.gamma=many", "'agent': gamma must be a number"),
+    ("--set", "agent.kernel=gausian:1", "did you mean.*gaussian"),
+    ("--set", "evaluation.score=cvr:1", "did you mean.*cvar"),
+    ("--envs", "CartPol-v1", "did you mean.*CartPole-v1"),
+    ("--envs", "MinAtar/Brekout", "did you mean.*Breakout"),
   ],
 )
 def test_bad_input_is_one_line(flag, value, message, tmp_path, capsys):
@@ -86,11 +90,33 @@ def test_bad_input_is_one_line(flag, value, message, tmp_path, capsys):
   assert re.search(message, error)
 
 
+def test_steps_are_checked_before_the_first_run(tmp_path, capsys):
+  line = _arguments(tmp_path)
+  at = line.index("schedule.steps=480")
+  line[at - 1 : at + 1] = ["--steps", "many"]
+  assert main.main(line) == 2
+  assert "steps must be a whole number" in capsys.readouterr().err
+
+
+def test_a_failed_run_shows_why(tmp_path, capsys):
+  run = tmp_path / "MinAtar-Breakout" / "dqn" / "seed0"
+  run.mkdir(parents=True)
+  (run / "mine.txt").touch()
+  assert main.main(_arguments(tmp_path, **{"--agents": "dqn"})) == 2
+  told = capsys.readouterr()
+  assert "dqn seed 0: begins" in told.out
+  assert re.search("dqn seed 0: failed: .* holds other files", told.out)
+  assert "1 of 1 runs failed" in told.err
+
+
 def test_a_setting_may_be_one_agents_own(tmp_path, monkeypatch):
   planned = []
-  monkeypatch.setattr(
-    sweeps, "run", lambda jobs, *_, **__: planned.extend(jobs) or True
-  )
+
+  def run(jobs, *_, **__):
+    planned.extend(jobs)
+    return sweeps.Outcome(stopped=0, failed=0)
+
+  monkeypatch.setattr(sweeps, "run", run)
   line = _arguments(tmp_path)
   line += ["--set", "mmdqn:agent.kernel=gaussian:3", "--set", "agent.n_step=2"]
   assert main.main(line) == 0

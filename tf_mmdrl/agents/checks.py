@@ -21,7 +21,8 @@ def check_options(
     raise errors.UserError(
       "munchausen wants n_step_update = 1 (the steps between have no bonus)"
       " and double = False (it averages over actions), got"
-      f" {n_step_update} and {double}"
+      f" {n_step_update} and {double}; in mmdrl train, --set agent.n_step=1"
+      " --set agent.double=false"
     )
 
 

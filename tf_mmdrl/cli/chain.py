@@ -5,7 +5,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Dict, List, Sequence
 
-from tf_mmdrl.cli import output
+from tf_mmdrl.cli import output, quiet
 from tf_mmdrl.core import errors, progress
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument("--seeds", type=int, default=30, help="runs of each")
   parser.add_argument("--particles", type=int, default=30, help="N")
   parser.add_argument("--gamma", type=float, default=0.9, help="discount")
-  parser.add_argument("--iterations", type=int, default=15)
+  parser.add_argument("--iterations", type=int, default=15, help="of each run")
   parser.add_argument(
     "--episodes", type=int, default=100, help="episodes of an iteration"
   )
@@ -76,7 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
   """Runs the experiment, prints it, and writes it where asked."""
   lengths = _lengths(args.lengths)
-  from tf_mmdrl.tabular import experiment, pictures
+  with quiet.loading():
+    from tf_mmdrl.tabular import experiment, pictures
 
   clocks = {
     "iterations": experiment.count_iterations,

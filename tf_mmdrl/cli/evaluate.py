@@ -39,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
   if args.score is not None:
     changes.append(f"evaluation.score={args.score}")
   config = configs.change(directory.config(), changes)
+  if args.episodes is not None:
+    config = exactly(config)
   policy = runs.exported(directory, args.version)
   player = evaluator.Evaluator(
     factories.environment(config, evaluation=True),
@@ -60,6 +62,13 @@ def show(number: int, played: "evaluator.Evaluation") -> None:
   print(f"       median {np.median(played.scores):.2f}")
   print(f"       from {min(played.scores):.2f} to {max(played.scores):.2f}")
   print(f"steps: mean {np.mean(played.lengths):.0f}")
+
+
+def exactly(config: configs.Config) -> configs.Config:
+  """As many environments as share the games evenly: so many are played."""
+  group = config.evaluation
+  shares = [n for n in range(1, group.num_envs + 1) if not group.episodes % n]
+  return config.replace(evaluation=dict(num_envs=max(shares)))
 
 
 def settings(args: argparse.Namespace) -> List[str]:

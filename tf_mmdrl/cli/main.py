@@ -51,12 +51,28 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
   except errors.UserError as error:
     print(f"mmdrl: {error}", file=sys.stderr)
     return EXIT_BAD_INPUT
+  except MemoryError as error:
+    print(
+      f"mmdrl: out of memory: {error}; a smaller replay.capacity,"
+      " environment.num_envs or network.num_particles may help",
+      file=sys.stderr,
+    )
+    return EXIT_BAD_INPUT
   except KeyboardInterrupt:
     print("mmdrl: interrupted", file=sys.stderr)
     return EXIT_INTERRUPTED
   except BrokenPipeError:  # `mmdrl ... | head`
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return EXIT_OK
+
+
+class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
+  """Shows defaults that say something."""
+
+  def _get_help_string(self, action: argparse.Action) -> Optional[str]:
+    if action.default in (None, False, []):
+      return action.help
+    return super()._get_help_string(action)
 
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
@@ -71,13 +87,13 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
   commands = parser.add_subparsers(
     title="commands", metavar="COMMAND", required=True
   )
-  wanted = next((word for word in argv if not word.startswith("-")), None)
+  wanted = next((word for word in argv if word in COMMANDS), None)
   for name, help_line in COMMANDS.items():
     command = commands.add_parser(
       name,
       help=help_line,
       description=help_line,
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+      formatter_class=_Formatter,
     )
     if name == wanted:  # the other modules stay unloaded
       module = importlib.import_module(f"tf_mmdrl.cli.{name}")

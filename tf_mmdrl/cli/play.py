@@ -44,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
       "the model does not say what it was made for; pass --env"
     )
   config = configs.change(recorded or configs.Config(), _settings(args))
+  if args.episodes is not None:
+    config = evaluate.exactly(config)
   played = playing.play(model, config, level=args.risk)
   evaluate.show(model.number, played)
   by_mean = config.evaluation.score == "mean" and args.risk is None

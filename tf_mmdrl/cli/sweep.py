@@ -4,10 +4,9 @@ import argparse
 import pathlib
 from typing import List
 
-from tf_mmdrl.cli import main, quiet
+from tf_mmdrl.cli import main, quiet, train
 from tf_mmdrl.core import errors
-from tf_mmdrl.train import algorithms, presets
-from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import algorithms
 
 _MINATAR = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
 
@@ -25,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="algorithms, joined by commas",
   )
   parser.add_argument("--seeds", default="0,1", help="joined by commas")
-  parser.add_argument("--preset", default="minatar", help="see mmdrl presets")
+  parser.add_argument(
+    "--preset", help="see mmdrl presets; by the environment if left out"
+  )
   parser.add_argument("--steps", help="agent steps of each run")
   parser.add_argument(
     "--set",
@@ -48,8 +49,6 @@ def run(args: argparse.Namespace) -> int:
   for name in names:
     algorithms.get(name)
   own = {name: _settings(args.set, name, names) for name in names}
-  for assignments in own.values():
-    configs.change(presets.get(args.preset), assignments)
   if args.jobs < 1:
     raise errors.UserError(f"--jobs must be at least 1, got {args.jobs}")
   seeds = _split("--seeds", args.seeds)
@@ -57,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     raise errors.UserError(
       f"--seeds wants whole numbers joined by commas, got {args.seeds!r}"
     )
-  shared = ["--preset", args.preset]
+  shared = ["--preset", args.preset] if args.preset else []
   if args.steps:
     shared += ["--steps", args.steps]
   with quiet.loading():
@@ -70,7 +69,10 @@ def run(args: argparse.Namespace) -> int:
     list(map(int, seeds)),
     {name: [*shared, *_flags(own[name])] for name in names},
   )
-  complete = sweeps.run(
+  for job in jobs:
+    _, config = train.wanted(_parser().parse_args(job.arguments))
+    sweeps.check(config)
+  outcome = sweeps.run(
     jobs,
     directory,
     at_once=args.jobs,
@@ -78,10 +80,22 @@ def run(args: argparse.Namespace) -> int:
   )
   for line in sweeps.table(sweeps.finished(directory)):
     print(line)
-  if not complete:
+  if outcome.failed:
+    raise errors.UserError(
+      f"{outcome.failed} of {len(jobs)} runs failed; the same command tries"
+      " them again"
+    )
+  if outcome.stopped:
     print("not all runs are finished; run the same command to go on")
     return main.EXIT_STOPPED
   return main.EXIT_OK
+
+
+def _parser() -> argparse.ArgumentParser:
+  """Reads a run's arguments as `mmdrl train` will."""
+  parser = argparse.ArgumentParser()
+  train.add_arguments(parser)
+  return parser
 
 
 def _settings(texts: List[str], agent: str, agents: List[str]) -> List[str]:

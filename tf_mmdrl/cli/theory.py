@@ -2,7 +2,7 @@
 
 import argparse
 
-from tf_mmdrl.cli import output
+from tf_mmdrl.cli import output, quiet
 from tf_mmdrl.core import errors, progress
 
 _COLUMNS = ("claim", "setting", "measured", "bound", "holds")
@@ -22,7 +22,8 @@ def run(args: argparse.Namespace) -> int:
   """Measures every claim, prints it, and writes it where asked."""
   if args.mdps < 1:
     raise errors.UserError(f"--mdps must be at least 1, got {args.mdps}")
-  from tf_mmdrl.tabular import pictures, theory
+  with quiet.loading():
+    from tf_mmdrl.tabular import pictures, theory
 
   directory = None
   if args.output:  # before the run, not after it

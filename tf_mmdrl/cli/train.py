@@ -2,7 +2,7 @@
 
 import argparse
 import pathlib
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 from tf_mmdrl.cli import main, quiet
 from tf_mmdrl.train import algorithms, presets
@@ -50,8 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Trains; 0 at the end, EXIT_STOPPED after a signal."""
-  preset = args.preset or _preset_for(args.env)
-  config = configs.change(presets.get(preset), _settings(args, preset))
+  preset, config = wanted(args)
   path = pathlib.Path(args.run_dir or _default_directory(config, preset))
   with quiet.loading():
     from tf_mmdrl.train import run_directory, trainer
@@ -61,6 +60,12 @@ def run(args: argparse.Namespace) -> int:
     f"{config.agent.name} on {config.environment.name}, preset {preset},"
     f" {config.schedule.steps:,} steps; the run is in {path}"
   )
+  schedule = config.schedule
+  if schedule.steps <= schedule.learning_starts:
+    print(
+      f"note: learning starts at step {schedule.learning_starts:,}, so nothing"
+      " will be learnt; set schedule.learning_starts or more steps"
+    )
   outcome = trainer.train(config, run_directory.RunDirectory(path))
   if not outcome.finished:
     print(f"stopped at step {outcome.step:,}; run the same command to go on")
@@ -70,7 +75,15 @@ def run(args: argparse.Namespace) -> int:
   )
   print(f"best, after {outcome.best_step:,} steps: {outcome.best_score:.2f}")
   print(f"policy: {path}/export/{outcome.step}, curve: {path}/metrics.csv")
+  if outcome.best_step != outcome.step:
+    print(f"best policy: {path}/export/{outcome.best_step}")
   return main.EXIT_OK
+
+
+def wanted(args: argparse.Namespace) -> Tuple[str, configs.Config]:
+  """The preset's name, and the configuration that the flags ask for."""
+  preset = args.preset or _preset_for(args.env)
+  return preset, configs.change(presets.get(preset), _settings(args, preset))
 
 
 def _settings(args: argparse.Namespace, preset: str) -> List[str]:

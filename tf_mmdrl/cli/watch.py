@@ -19,7 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--version", type=int, help="the exported step; the newest if left out"
   )
-  parser.add_argument("--max-steps", type=int, default=300)
+  parser.add_argument(
+    "--max-steps", type=int, default=300, help="of the game to film"
+  )
 
 
 def run(args: argparse.Namespace) -> int:

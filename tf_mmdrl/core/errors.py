@@ -3,6 +3,8 @@
 import difflib
 from typing import Iterable
 
+_SHOWN = 20  # names at most, so that the message is read
+
 
 class UserError(ValueError):
   """Input that the user can correct; the command line shows it as one line."""
@@ -25,6 +27,8 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UserError:
   hint = (
     "did you mean " + " or ".join(repr(folded[match]) for match in near) + "?"
     if near
-    else "known: " + ", ".join(names)
+    else "known: " + ", ".join(names[:_SHOWN])
   )
+  if not near and len(names) > _SHOWN:
+    hint += f" and {len(names) - _SHOWN} more"
   return UserError(f"unknown {kind} {name!r}; {hint}")

@@ -53,6 +53,8 @@ class Progress:
     if self._terminal:
       self._next = now + _SECONDS_BETWEEN_REWRITES
       width = shutil.get_terminal_size().columns - 1
+      while len(line) > width and ", " in line:  # whole parts, from the end
+        line = line.rpartition(", ")[0]
       self._stream.write("\r" + line[:width].ljust(width))
     else:
       self._next = now + _SECONDS_BETWEEN_LINES
@@ -68,7 +70,7 @@ class Progress:
     self._written = False
 
   def _line(self, done: float, text: str, seconds: float) -> str:
-    share = done / self._total if self._total else 1.0
+    share = min(1.0, done / self._total) if self._total else 1.0
     parts = [f"{self._label}: {share:4.0%}", f"{_clock(seconds)} gone"]
     if 0 < share < 1:
       parts.append(f"{_clock(seconds / share - seconds)} left")

@@ -33,14 +33,31 @@ def find(directory: pathlib.Path, number: Optional[int] = None) -> int:
   """The number, if there is such a version; the newest if None."""
   there = versions(directory)
   if not there:
-    raise errors.UserError(
-      f"there is no exported policy in {str(directory)!r} yet; run mmdrl export"
-    )
+    raise nothing_in(directory)
   number = there[-1] if number is None else number
   if number not in there:
     names = ", ".join(map(str, there))
     raise errors.UserError(f"there is no version {number}; there are {names}")
   return number
+
+
+def nothing_in(directory: pathlib.Path) -> errors.UserError:
+  """Says what to pass instead of a directory without versions."""
+  if not directory.is_dir():
+    return errors.UserError(f"there is no directory {str(directory)!r}")
+  inner = directory / "export"
+  if versions(inner):
+    return errors.UserError(
+      f"{str(directory)!r} is a run; pass its policies, {str(inner)!r}"
+    )
+  if directory.name.isdecimal() and versions(directory.parent):
+    return errors.UserError(
+      f"{str(directory)!r} is one version; pass {str(directory.parent)!r} and"
+      f" --version {directory.name}"
+    )
+  return errors.UserError(
+    f"there is no exported policy in {str(directory)!r} yet; run mmdrl export"
+  )
 
 
 @contextlib.contextmanager

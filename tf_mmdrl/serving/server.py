@@ -13,7 +13,7 @@ import tensorflow as tf
 from aiohttp import web
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.serving import rest
+from tf_mmdrl.serving import directories, rest
 from tf_mmdrl.serving.batching import Batcher
 from tf_mmdrl.serving.metrics import Metrics
 from tf_mmdrl.serving.models import Signature
@@ -92,11 +92,9 @@ class Server:
     await self._refresh()
     if not self._store.numbers:
       failures = "; ".join(self._store.failures.values())
-      raise errors.UserError(
-        failures
-        or f"there is no exported policy in {str(self._directory)!r}; run mmdrl"
-        f" export RUN -o {self._directory}"
-      )
+      if failures:
+        raise errors.UserError(failures)
+      raise directories.nothing_in(pathlib.Path(self._directory))
     # Not an Application: its routing is a good part of a small request's time.
     server = web.Server(
       self._answer,

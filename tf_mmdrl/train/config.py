@@ -256,10 +256,12 @@ class Config:
 
   def replace(self, **groups: Dict[str, Any]) -> "Config":
     """A copy with some fields of some groups changed."""
-    changed = {
-      name: dataclasses.replace(getattr(self, name), **fields)
-      for name, fields in groups.items()
-    }
+    changed = {}
+    for name, values in groups.items():
+      try:
+        changed[name] = dataclasses.replace(getattr(self, name), **values)
+      except errors.UserError as error:
+        raise errors.UserError(f"in group {name!r}: {error}") from None
     return dataclasses.replace(self, **changed)
 
 

@@ -1,6 +1,7 @@
 """A game beside the return distribution of each action, as a film."""
 
 import collections
+import os
 import pathlib
 from typing import Any, Deque, Iterator, List, Optional
 
@@ -50,6 +51,7 @@ def play(
   """The moments of one game, or of its first steps."""
   single = config.replace(evaluation=dict(num_envs=1))
   family = environments.family(config.environment.name)
+  os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # pygame seeks a speaker
   rendering = {} if family == "atari" else {"render_mode": "rgb_array"}
   environment = factories.environment(single, evaluation=True, **rendering)
   num_actions = int(environment.action_spec().maximum) + 1

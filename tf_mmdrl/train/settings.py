@@ -67,5 +67,5 @@ def _check_range(field: dataclasses.Field, value: Any) -> None:
     raise errors.UserError(f"{field.name} must be above {above}, got {value}")
   if high is not None and value > high:
     raise errors.UserError(f"{field.name} must be at most {high}, got {value}")
-  if isinstance(value, float) and value == float("inf"):
+  if isinstance(value, float) and abs(value) == float("inf"):
     raise errors.UserError(f"{field.name} must be finite, got {value}")

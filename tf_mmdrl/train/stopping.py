@@ -1,8 +1,14 @@
 """Asks a run to stop where it can be resumed: SIGTERM and Ctrl-C."""
 
+import os
 import signal
 import threading
 from typing import Any, Dict
+
+_HEARD = (
+  b"\nstopping with a checkpoint; Ctrl-C again gives up what is newer than"
+  b" the last one\n"
+)
 
 
 class Stop:
@@ -31,4 +37,6 @@ class Stop:
     del frame
     if self.asked and number == signal.SIGINT:
       raise KeyboardInterrupt
+    if not self.asked:
+      os.write(2, _HEARD)  # not print, which the signal may have interrupted
     self.asked = True

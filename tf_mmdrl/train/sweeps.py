@@ -6,6 +6,8 @@ What is finished stands in `sweep.csv`; the same sweep goes on after it.
 
 import concurrent.futures
 import csv
+import enum
+import functools
 import itertools
 import os
 import pathlib
@@ -16,8 +18,11 @@ import threading
 import time
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from tf_mmdrl import environments
 from tf_mmdrl.core import errors
-from tf_mmdrl.train import metrics
+from tf_mmdrl.policies import names as policy_names
+from tf_mmdrl.train import agents_by_name, metrics
+from tf_mmdrl.train.config import Config
 
 _TABLE = "sweep.csv"
 _STOPPED = (75, 130, -2, -15)  # exit codes of a run that was told to stop
@@ -41,6 +46,11 @@ class Job(NamedTuple):
   arguments: Sequence[str]
 
   @property
+  def name(self) -> str:
+    """What to call it."""
+    return f"{self.environment} {self.agent} seed {self.seed}"
+
+  @property
   def log(self) -> pathlib.Path:
     """Where its output goes, beside the run."""
     return self.directory.with_suffix(".log")
@@ -56,6 +66,28 @@ class Row(NamedTuple):
   best_score: float
   minutes: float
   arguments: str
+
+
+class Outcome(NamedTuple):
+  """How many runs did not finish, and why."""
+
+  stopped: int
+  failed: int
+
+
+def check(config: Config) -> None:
+  """Raises what a run of this configuration would raise when it begins."""
+  _check_environment(config.environment.name, config.environment.protocol)
+  agents_by_name.parts(config.agent.name).options(config)
+  policy_names.parse(config.agent.exploration, lambda: 0.0)
+  policy_names.parse_steady(config.evaluation.score)
+
+
+@functools.cache
+def _check_environment(name: str, protocol: str) -> None:
+  environments.make_environment(
+    name, num_envs=1, seed=0, protocol=protocol
+  ).close()
 
 
 def plan(
@@ -113,17 +145,17 @@ def run(
   *,
   at_once: int,
   show: Callable[[str], None],
-) -> bool:
+) -> Outcome:
   """Runs what is not finished.
 
   Args:
     jobs: from `plan`.
     directory: of the sweep.
     at_once: runs at the same time; each gets its share of the cores.
-    show: told of each run's end.
+    show: told of each run's beginning and end.
 
   Returns:
-    Whether all are finished; if not, some were told to stop or failed.
+    How many were told to stop, and how many failed.
   """
   directory.mkdir(parents=True, exist_ok=True)
   done = {
@@ -144,12 +176,19 @@ def run(
   try:
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
       try:
-        return all(list(pool.map(sweep.run, left)))
+        ends = list(pool.map(sweep.run, left))
       except KeyboardInterrupt:
         sweep.stop()
-        return False
+        return Outcome(stopped=len(left), failed=0)
+      return Outcome(ends.count(_End.STOPPED), ends.count(_End.FAILED))
   finally:
     signal.signal(signal.SIGTERM, before)
+
+
+class _End(enum.Enum):
+  FINISHED = 0
+  STOPPED = 1
+  FAILED = 2
 
 
 class _Sweep:
@@ -170,10 +209,11 @@ class _Sweep:
     for process in self._processes:
       process.terminate()
 
-  def run(self, job: Job) -> bool:
-    """Whether the run was finished."""
+  def run(self, job: Job) -> _End:
+    """Runs a job to its end."""
     if self._stopped:
-      return False
+      return _End.STOPPED
+    self._show(f"{job.name}: begins; {job.log} tells how it goes")
     job.directory.parent.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     with job.log.open("a") as log:
@@ -196,14 +236,13 @@ class _Sweep:
     with self._lock:
       return self._end(job, code, minutes)
 
-  def _end(self, job: Job, code: int, minutes: float) -> bool:
-    name = f"{job.environment} {job.agent} seed {job.seed}"
+  def _end(self, job: Job, code: int, minutes: float) -> _End:
+    if code in _STOPPED:
+      self._show(f"{job.name}: stopped")
+      return _End.STOPPED
     if code:
-      if code in _STOPPED:
-        self._show(f"{name}: stopped")
-      else:
-        self._show(f"{name}: failed; see {job.log}")
-      return False
+      self._show(f"{job.name}: failed: {_last_line(job.log)}")
+      return _End.FAILED
     column = [
       row["evaluation_score"]
       for row in metrics.read(job.directory / "metrics.csv")
@@ -216,10 +255,10 @@ class _Sweep:
     _append(self._directory / _TABLE, row)
     self._done += 1
     self._show(
-      f"[{self._done}/{self._total}] {name}: {row.evaluation_score:.2f}, best"
-      f" {row.best_score:.2f}, {minutes:.1f} min"
+      f"[{self._done}/{self._total}] {job.name}: {row.evaluation_score:.2f},"
+      f" best {row.best_score:.2f}, {minutes:.1f} min"
     )
-    return True
+    return _End.FINISHED
 
 
 def table(rows: Sequence[Row]) -> List[str]:
@@ -243,6 +282,11 @@ def _cell(rows: Sequence[Row], game: str, agent: str) -> str:
   ]
   mean: Optional[float] = sum(scores) / len(scores) if scores else None
   return "-" if mean is None else f"{mean:.2f}"
+
+
+def _last_line(log: pathlib.Path) -> str:
+  lines = log.read_text(errors="replace").strip().splitlines()
+  return lines[-1] if lines else f"nothing in {log}"
 
 
 def _append(path: pathlib.Path, row: Row) -> None:
