@@ -31,7 +31,7 @@ def test_authors_initializer_is_dopamines():
   """Uniform on +- sqrt(3 x scale / fan_in), scale = 1 / sqrt(3)."""
   weights = torsos.authors_initializer()([300, 400]).numpy()
   bound = np.sqrt(3 / np.sqrt(3) / 300)
-  assert np.abs(weights).max() <= bound
+  assert np.abs(weights).max() <= np.float32(bound)
   np.testing.assert_allclose(np.abs(weights).mean(), bound / 2, rtol=0.02)
 
 
