@@ -140,7 +140,7 @@ def test_what_to_pass_instead_is_told(tmp_path):
   for place, message in (
     ("nowhere", "there is no directory"),
     ("run", "is a run; pass its policies, .*run/export"),
-    ("run/export/20", "one version; pass .*run/export' and --version 20"),
+    ("run/export/20", "one version; pass .*run/export', which"),
   ):
     with pytest.raises(UserError, match=message):
       directories.find(tmp_path / place)

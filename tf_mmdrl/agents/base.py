@@ -101,7 +101,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       double: whether the online network chooses the target's action (double
         Q-learning), not the target network (the paper).
       munchausen: a log-policy bonus and a soft target, instead of the greedy
-        one.
+        one; its constants are in the unit of rewards before they are scaled.
       samples: how many particles to draw, if the network's head is implicit.
       gamma: discount.
       reward_scale_factor: what multiplies rewards.
@@ -166,7 +166,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       self._network,
       self._target_network,
       double=double,
-      munchausen=munchausen,
+      munchausen=munchausen and munchausen.scaled(reward_scale_factor),
     )
 
     def make_policy(**policy_options):

@@ -70,7 +70,8 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
   """Shows defaults that say something."""
 
   def _get_help_string(self, action: argparse.Action) -> Optional[str]:
-    if action.default in (None, False, []):
+    default = action.default
+    if default is None or default is False or default == []:
       return action.help
     return super()._get_help_string(action)
 

@@ -69,8 +69,10 @@ def run(args: argparse.Namespace) -> int:
     list(map(int, seeds)),
     {name: [*shared, *_flags(own[name])] for name in names},
   )
+  parser = argparse.ArgumentParser()
+  train.add_arguments(parser)
   for job in jobs:
-    _, config = train.wanted(_parser().parse_args(job.arguments))
+    _, config = train.wanted(parser.parse_args(job.arguments))
     sweeps.check(config)
   outcome = sweeps.run(
     jobs,
@@ -89,13 +91,6 @@ def run(args: argparse.Namespace) -> int:
     print("not all runs are finished; run the same command to go on")
     return main.EXIT_STOPPED
   return main.EXIT_OK
-
-
-def _parser() -> argparse.ArgumentParser:
-  """Reads a run's arguments as `mmdrl train` will."""
-  parser = argparse.ArgumentParser()
-  train.add_arguments(parser)
-  return parser
 
 
 def _settings(texts: List[str], agent: str, agents: List[str]) -> List[str]:

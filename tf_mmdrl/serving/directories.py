@@ -52,8 +52,8 @@ def nothing_in(directory: pathlib.Path) -> errors.UserError:
     )
   if directory.name.isdecimal() and versions(directory.parent):
     return errors.UserError(
-      f"{str(directory)!r} is one version; pass {str(directory.parent)!r} and"
-      f" --version {directory.name}"
+      f"{str(directory)!r} is one version; pass {str(directory.parent)!r},"
+      " which holds it"
     )
   return errors.UserError(
     f"there is no exported policy in {str(directory)!r} yet; run mmdrl export"

@@ -1,6 +1,6 @@
 """The parts of a run, made from its configuration."""
 
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Union
 
 import numpy as np
 import tensorflow as tf
@@ -118,7 +118,7 @@ def agent(
     gamma=config.agent.gamma,
     n_step_update=config.agent.n_step,
     double=config.agent.double,
-    munchausen=_munchausen(config),
+    munchausen=agents.Munchausen() if config.agent.munchausen else None,
     reward_scale_factor=config.agent.reward_scale,
     seed=seeds(config).network,
     target_update_tau=config.schedule.target_tau,
@@ -129,13 +129,6 @@ def agent(
   )
   made.initialize()
   return made
-
-
-def _munchausen(config: Config) -> Optional[agents.Munchausen]:
-  """The bonus, in the unit of the rewards that are learnt."""
-  if not config.agent.munchausen:
-    return None
-  return agents.Munchausen().scaled(config.agent.reward_scale)
 
 
 def replay_buffer(
