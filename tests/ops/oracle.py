@@ -1,6 +1,10 @@
 """Slow, obviously right float64 NumPy versions of the mathematics."""
 
+import math
+
 import numpy as np
+
+_erf = np.vectorize(math.erf)
 
 
 def value(kernel, x, y):
@@ -20,8 +24,12 @@ def value(kernel, x, y):
   d2 = np.sum((x - y) ** 2, axis=-1)
   name = type(kernel).__name__
   if name == "GaussianMixture":
-    pairs = zip(kernel.bandwidths, kernel.coefficients)
-    return sum(c * np.expm1(-d2 / h) for h, c in pairs)
+    total, d = np.zeros_like(d2), np.sqrt(d2)
+    for h, c, t in zip(kernel.bandwidths, kernel.coefficients, kernel.tails):
+      fall = np.expm1(-d2 / h)
+      blurred = d * _erf(d / np.sqrt(h)) + np.sqrt(h / np.pi) * fall
+      total += c * fall - t * blurred
+    return total
   if name == "Unrectified":
     return -(d2 ** (kernel.alpha / 2))
   if name == "Laplace":
@@ -41,8 +49,11 @@ def gradient(kernel, x, y):
   d2 = np.sum(d**2, axis=-1, keepdims=True)
   name = type(kernel).__name__
   if name == "GaussianMixture":
-    pairs = zip(kernel.bandwidths, kernel.coefficients)
-    return sum(-2 * c * d / h * np.exp(-d2 / h) for h, c in pairs)
+    total, size = np.zeros_like(d), np.sqrt(d2)
+    for h, c, t in zip(kernel.bandwidths, kernel.coefficients, kernel.tails):
+      total -= 2 * c * d / h * np.exp(-d2 / h)
+      total -= t * _erf(size / np.sqrt(h)) * d / np.where(size > 0, size, 1.0)
+    return total
   if name == "Sum":
     pairs = zip(kernel.coefficients, kernel.terms)
     return sum(c * gradient(k, x, y) for c, k in pairs)

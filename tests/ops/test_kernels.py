@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.ops import kernels
+from tf_mmdrl.ops import kernels, mmd
 
 # A kernel and its formula, typed out.
 _CASES = {
@@ -17,9 +17,22 @@ _CASES = {
     kernels.gaussian_mixture(),
     lambda x, y: sum(math.exp(-((x - y) ** 2) / h) for h in range(1, 11)),
   ),
+  "geometric": (
+    kernels.geometric_mixture(),
+    lambda x, y: sum(
+      2 ** (n / 2) * math.exp(-((x - y) ** 2) / 2**n) for n in range(-8, 9)
+    ),
+  ),
   "coefficients": (
     kernels.GaussianMixture((1.0, 2.0), (0.5, 0.0)),
     lambda x, y: 0.5 * math.exp(-((x - y) ** 2)),
+  ),
+  "smooth_energy": (
+    kernels.smooth_energy(3.0),
+    lambda x, y: (
+      -abs(x - y) * math.erf(abs(x - y) / math.sqrt(3))
+      - math.sqrt(3 / math.pi) * math.exp(-((x - y) ** 2) / 3)
+    ),
   ),
   "unrectified-0.5": (
     kernels.unrectified(0.5),
@@ -101,6 +114,26 @@ def test_properties_of_sums():
   assert muted.properties.contraction_order == 1.0
 
 
+def test_geometric_mixture_pulls_as_it_says():
+  bound = 2 * math.sqrt(math.pi) / math.log(2)
+  zero = tf.constant(0.0, tf.float64)
+
+  def pull(kernel, log2_distances):
+    return np.abs(kernel.gradient(2.0 ** tf.constant(log2_distances), zero))
+
+  far_and_near = np.linspace(-12, 12, 20001)
+  largest = np.max(pull(kernels.geometric_mixture(), far_and_near))
+  papers = np.max(pull(kernels.gaussian_mixture(), far_and_near))
+  assert (largest, papers) == pytest.approx((5.07, 3.71), abs=5e-3)
+  for low, high in ((-8, 8), (-4, 10), (-12, 12)):
+    kernel = kernels.geometric_mixture(low, high)
+    assert len(kernel.bandwidths) == high - low + 1
+    assert np.max(pull(kernel, far_and_near)) < bound
+    between = np.linspace(low / 2, high / 2 - 2, 501)
+    assert np.min(pull(kernel, between)) > 0.75 * bound
+  assert kernels.geometric_mixture(3, 3).bandwidths == (8.0,)
+
+
 def test_one_bandwidth_for_each_example():
   bandwidths = tf.constant([[1.0], [4.0]])
   kernel = kernels.GaussianMixture(bandwidths)
@@ -117,6 +150,7 @@ def test_one_bandwidth_for_each_example():
     (lambda: kernels.gaussian_mixture([1, 2, 0]), "got 0.0 at index 2"),
     (lambda: kernels.gaussian_mixture([]), "at least one"),
     (lambda: kernels.gaussian(float("nan")), "positive and finite"),
+    (lambda: kernels.geometric_mixture(2, 1), r"must go up, got 2\.\.1"),
     (lambda: kernels.laplace(0.0), "positive"),
     (lambda: kernels.multiquadric(-2.0), "positive"),
     (lambda: kernels.exp_prod(0.0), "sigma must be positive"),
@@ -139,3 +173,37 @@ def test_one_bandwidth_for_each_example():
 def test_bad_input_says_what_was_wanted(make, message):
   with pytest.raises(errors.UserError, match=message):
     make()
+
+
+@pytest.mark.parametrize(
+  "kernel", [kernels.smooth_energy(2.0), kernels.multiquadric(2.0)], ids=repr
+)
+@pytest.mark.parametrize("gamma", [0.5, 0.9])
+def test_kernels_with_a_tail_contract(kernel, gamma):
+  """MMD^2 falls by gamma or more when returns are discounted."""
+  assert kernel.properties.contraction_order == 1
+  rng = np.random.default_rng(0)
+  size = 10.0 ** rng.uniform(-2, 2, size=[500, 1])
+  x, y = (size * rng.standard_t(3, size=[500, 6]) for _ in range(2))
+  before = mmd.mmd_squared(tf.constant(x), tf.constant(y), kernel=kernel)
+  after = mmd.mmd_squared(
+    tf.constant(gamma * x + 1), tf.constant(gamma * y + 1), kernel=kernel
+  )
+  assert np.all(after <= gamma * before * (1 + 1e-6))
+  # The Gaussian does not contract (Theorem 2.2): wide laws come apart.
+  gaussian = kernels.gaussian(1.0)
+  wide = [
+    mmd.mmd_squared(c * tf.constant(x), c * tf.constant(y), kernel=gaussian)
+    for c in (1.0, gamma)
+  ]
+  assert np.any(wide[1] > wide[0])
+
+
+def test_smooth_energy_is_the_energy_distance_of_blurred_laws():
+  """Monte Carlo: noise of variance h / 4 on both sides."""
+  rng, h = np.random.default_rng(1), 3.0
+  noise = np.sqrt(h / 2) * rng.normal(size=200_000)
+  for d in (0.0, 0.4, 2.0, 9.0):
+    wanted = -np.mean(np.abs(d + noise))
+    got = kernels.smooth_energy(h)(tf.constant(d), tf.constant(0.0))
+    np.testing.assert_allclose(got, wanted, atol=0.01)

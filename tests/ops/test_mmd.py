@@ -20,6 +20,14 @@ _CASES = {
   "mixture-pairwise": (_MIXTURE, Method.PAIRWISE),
   "narrow-spectral": (kernels.gaussian(0.3), Method.SPECTRAL),
   "wide-spectral": (kernels.gaussian(500.0), Method.SPECTRAL),
+  "geometric": (kernels.geometric_mixture(), Method.AUTO),
+  "tail-spectral": (kernels.smooth_energy(0.7), Method.SPECTRAL),
+  "tail-pairwise": (kernels.smooth_energy(0.7), Method.PAIRWISE),
+  "tailed-mixture": (
+    kernels.weighted_sum([_MIXTURE, kernels.smooth_energy(2.0)], [1.0, 0.5]),
+    Method.AUTO,
+  ),
+  "energy": (kernels.unrectified(1.0), Method.AUTO),
   "energy-sorted": (kernels.unrectified(1.0), Method.SORTED),
   "energy-pairwise": (kernels.unrectified(1.0), Method.PAIRWISE),
   "unrectified-0.5": (kernels.unrectified(0.5), Method.AUTO),
@@ -240,6 +248,25 @@ def test_spectral_stays_right_beyond_any_range(mode):
     for row in range(2):
       wanted = oracle.mmd_squared(_MIXTURE, x[row], y[row])
       assert _assert_exact(value[row], gradient[row], *wanted)
+
+
+@pytest.mark.parametrize("mode", ["graph", "xla"])
+def test_geometric_mixture_of_many_particles(mode):
+  """200 particles go the spectral way over short ranges, by pairs over long."""
+  kernel = kernels.geometric_mixture()
+  compute = _compiled(mode, kernel)
+  ways = set()
+  for spread in (1.0, 30.0, 2000.0):
+    for seed, gap in enumerate((1.0, 0.01)):
+      x, y = _particles(seed, spread, gap, 200, 200)
+      joint = tf.constant(np.concatenate([x, y], axis=1))
+      grid = spectral.grid(joint, tf.constant([kernel.bandwidths]))
+      ways.add(bool(grid.num_blocks <= 400 / mmd._PARTICLES_PER_BLOCK))
+      value, gradient = compute(tf.constant(x), tf.constant(y))
+      for row in range(2):
+        wanted = oracle.mmd_squared(kernel, x[row], y[row])
+        assert _assert_exact(value[row], gradient[row], *wanted)
+  assert ways == {True, False}
 
 
 @pytest.mark.parametrize("blocks", [1, 2])

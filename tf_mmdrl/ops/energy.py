@@ -1,8 +1,17 @@
-"""The squared MMD of the unrectified kernel of order 1, O(N log N).
+"""The squared MMD of the unrectified kernel of order 1.
 
 With k(x, y) = -|x - y| the squared MMD is the energy distance, and on the line
 that is the Cramer distance: MMD^2 = 2 int (F - G)^2 for the distribution
-functions F and G. One sort gives F - G; there is no cancellation.
+functions F and G. One sort gives F - G, in O(N log N); there is no
+cancellation.
+
+Few particles are counted pair by pair instead, which takes less time than
+sorting them. With signed weights s (positive for x, negative for y) on the
+joint particles z, and g_i = sum_j s_j sign(z_i - z_j), twice F - G,
+
+  MMD^2 = -sum_ij s_i s_j |z_i - z_j| = -2 sum_i s_i z_i g_i,
+
+where g goes to 0 with the discrepancy, so that nothing cancels here either.
 """
 
 import tensorflow as tf
@@ -64,3 +73,31 @@ def discrepancy(
 
 def _from_zero(sums: tf.Tensor) -> tf.Tensor:
   return tf.pad(sums, [[0, 0], [1, 0]])
+
+
+def discrepancy_by_pairs(
+  x: tf.Tensor,
+  y: tf.Tensor,
+  x_weights: tf.Tensor,
+  y_weights: tf.Tensor,
+  *,
+  with_weights: bool,
+) -> Discrepancy:
+  """What `discrepancy` gives, in O(N^2); for few particles."""
+  dtype, num_x = x.dtype, x.shape[1]
+  z = tf.cast(tf.concat([x, y], axis=1), tf.float64)
+  # About the middle, for precision: the value does not depend on it.
+  z -= tf.reduce_mean(z, axis=1, keepdims=True)
+  signed = tf.concat([x_weights, -y_weights], axis=1)
+  # No matrix product: XLA then forms no tensor of [B, L, L].
+  signs = tf.sign(z[:, :, tf.newaxis] - z[:, tf.newaxis])
+  balance = tf.reduce_sum(signs * signed[:, tf.newaxis], axis=2)
+  value = -2 * tf.reduce_sum(signed * z * balance, axis=1)
+  d_particles = -2 * x_weights * balance[:, :num_x]
+  d_weights = None
+  if with_weights:
+    moment = tf.reduce_sum(signs * (signed * z)[:, tf.newaxis], axis=2)
+    d_weights = tf.cast(-2 * (z * balance - moment)[:, :num_x], dtype)
+  return Discrepancy(
+    tf.cast(tf.nn.relu(value), dtype), tf.cast(d_particles, dtype), d_weights
+  )

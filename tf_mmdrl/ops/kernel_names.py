@@ -1,11 +1,13 @@
 """Kernels by name, as the command line and configurations write them.
 
 `gaussian:8`, `gaussian_mixture:8,10,12`, `gaussian_mixture:1..10`,
-`unrectified:1`, `laplace:2`, `multiquadric:1`, `exp_prod:3`, and sums of these
-with coefficients: `0.5*gaussian:1+unrectified:1`. Alone, rules that make a
-Gaussian as training goes on: `gaussian_median` (a bandwidth of 2 x the median
-of the squared distances; `gaussian_median:1` for another factor) and
-`gaussian_annealed:10->1` (over the run).
+`gaussian_geometric` (or with other exponents of two than its own, as in
+`gaussian_geometric:-8..8`), `smooth_energy:1`, `unrectified:1`, `laplace:2`,
+`multiquadric:1`, `exp_prod:3`, and sums of these with coefficients:
+`0.5*gaussian:1+unrectified:1`. Alone, rules that make a Gaussian as training
+goes on: `gaussian_median` (a bandwidth of 2 x the median of the squared
+distances; `gaussian_median:1` for another factor) and `gaussian_annealed:10->1`
+(over the run).
 """
 
 import re
@@ -20,10 +22,11 @@ _ONE_PARAMETER: Dict[str, Callable[[float], kernels.Kernel]] = {
   "laplace": kernels.laplace,
   "multiquadric": kernels.multiquadric,
   "exp_prod": kernels.exp_prod,
+  "smooth_energy": kernels.smooth_energy,
 }
-_MIXTURE = "gaussian_mixture"
+_MIXTURE, _GEOMETRIC = "gaussian_mixture", "gaussian_geometric"
 _MEDIAN, _ANNEALED = "gaussian_median", "gaussian_annealed"
-NAMES = (*_ONE_PARAMETER, _MIXTURE, _MEDIAN, _ANNEALED)
+NAMES = (*_ONE_PARAMETER, _MIXTURE, _GEOMETRIC, _MEDIAN, _ANNEALED)
 
 
 def parse_rule(
@@ -89,6 +92,10 @@ def _term(text: str) -> kernels.Kernel:
     )
   if name not in NAMES:
     raise errors.unknown_name("kernel", name, NAMES)
+  if name == _GEOMETRIC:
+    return (
+      _geometric(parameters, text) if colon else kernels.geometric_mixture()
+    )
   if not colon or not parameters.strip():
     raise errors.UserError(
       f"kernel {name!r} wants its parameter after a colon, got {text!r};"
@@ -97,6 +104,17 @@ def _term(text: str) -> kernels.Kernel:
   if name == _MIXTURE:
     return kernels.gaussian_mixture(_numbers(parameters, text))
   return _ONE_PARAMETER[name](_number(parameters, text))
+
+
+def _geometric(parameters: str, text: str) -> kernels.Kernel:
+  """The exponents of the narrowest and the widest bandwidth, `-8..8`."""
+  span = re.fullmatch(r"\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", parameters)
+  if not span:
+    raise errors.UserError(
+      f"kernel {_GEOMETRIC!r} wants two whole exponents of two, got {text!r};"
+      f" write for example {_GEOMETRIC}:-8..8"
+    )
+  return kernels.geometric_mixture(int(span[1]), int(span[2]))
 
 
 def _numbers(parameters: str, text: str) -> List[float]:

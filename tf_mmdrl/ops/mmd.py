@@ -3,7 +3,8 @@
 `mmd_squared` chooses among three exact ways:
 
   spectral  O(N)        Gaussian kernels (see `spectral`)
-  sorted    O(N log N)  the unrectified kernel of order 1 (see `energy`)
+  sorted    O(N log N)  the unrectified kernel of order 1 (see `energy`, which
+                        counts pairs where there are few)
   pairwise  O(N^2)      every kernel, estimator and dimension (see `pairwise`)
 """
 
@@ -37,6 +38,8 @@ class Method(enum.Enum):
 
 # Below this many particles in all, pairs are cheaper than frequencies.
 _FEW_PARTICLES = 32
+# Up to this many, the energy distance is cheaper by pairs than by sorting.
+_FEW_TO_SORT = 128
 # Below this many, the spectral way computes in float64.
 _FEW_FOR_FLOAT32 = 64
 # A block of frequencies costs about as much as this many particles' pairs.
@@ -114,14 +117,30 @@ def _differentiable(way, x, y, x_weights, y_weights, with_weights):
 
 
 def _terms(kernel: kernels.Kernel) -> List[Tuple[float, kernels.Kernel]]:
-  """The kernel as a sum of kernels that are not sums."""
+  """The kernel as a sum of kernels that are not sums; one of all Gaussians."""
+  leaves = _leaves(kernel)
+  gaussian = [leaf for leaf in leaves if _is_gaussian(leaf[1])]
+  if len(gaussian) > 1:
+    coefficients, mixtures = zip(*gaussian)
+    others = [leaf for leaf in leaves if not _is_gaussian(leaf[1])]
+    return [(1.0, kernels.merged(mixtures, coefficients)), *others]
+  return leaves
+
+
+def _is_gaussian(kernel: kernels.Kernel) -> bool:
+  return isinstance(kernel, kernels.GaussianMixture) and not tf.is_tensor(
+    kernel.bandwidths
+  )
+
+
+def _leaves(kernel: kernels.Kernel) -> List[Tuple[float, kernels.Kernel]]:
   if not isinstance(kernel, kernels.Sum):
     return [(1.0, kernel)]
   return [
     (coefficient * inner, leaf)
     for coefficient, term in zip(kernel.coefficients, kernel.terms)
     if coefficient
-    for inner, leaf in _terms(term)
+    for inner, leaf in _leaves(term)
   ]
 
 
@@ -132,14 +151,20 @@ def _choose(kernel, x, y, estimator, method, cos_sin):
   absolute = line and kernel == kernels.Unrectified(1.0)
   few = x.shape[1] + y.shape[1] <= _FEW_PARTICLES
   if method is Method.AUTO:
-    if absolute:
+    if absolute and x.shape[1] + y.shape[1] > _FEW_TO_SORT:
       method = Method.SORTED
+    elif absolute:
+      pass  # by pairs, in a way of its own
     elif gaussian and not few:
       method = Method.SPECTRAL
     else:
       method = Method.PAIRWISE
   if method is Method.SPECTRAL and gaussian:
     return lambda *args: _spectral(kernel, cos_sin, *args)
+  if absolute and method is Method.AUTO:
+    return lambda *args: energy.discrepancy_by_pairs(
+      *args[:-1], with_weights=args[-1]
+    )
   if method is Method.SORTED and absolute:
     return lambda *args: energy.discrepancy(*args[:-1], with_weights=args[-1])
   if method is Method.PAIRWISE:
@@ -192,14 +217,17 @@ def _spectral(
   signed = tf.cast(tf.gather(signed, order, axis=1), z.dtype)
   bandwidths = tf.cast(tf.convert_to_tensor(kernel.bandwidths), z.dtype)
   bandwidths = tf.reshape(bandwidths, [-1, bandwidths.shape[-1]])
-  coefficients = tf.constant(kernel.coefficients, z.dtype)
+  sizes = spectral.Sizes(
+    tf.constant(kernel.coefficients, z.dtype),
+    tf.constant(kernel.tails, z.dtype) if any(kernel.tails) else None,
+  )
   grid = spectral.grid(z, bandwidths)
 
   def by_frequencies():
     result = spectral.discrepancy(
       signed,
       bandwidths,
-      coefficients,
+      sizes,
       grid,
       with_weights=with_weights,
       cos_sin=cos_sin,

@@ -16,6 +16,13 @@ step D = 2 pi / P turns k(d) into its P-periodic copy, whose error at distances
 up to the particles' range is exp(-(P - range)^2 / h). Both errors (period,
 cut-off) are held below the float's own.
 
+A tail, -E|d + N(0, h / 2)|, has the density exp(-h f^2 / 4) / (pi f^2), for
+-|d| = int (cos(f d) - 1) / (pi f^2) df; the constant meets weights that sum to
+0.
+The midpoint rule leaves out f = 0, and turns |d| into a triangle wave that is
+|d| itself up to a constant wherever |d| < P. So the same grid serves it, with
+the same error.
+
 The grid factors. Frequencies come in blocks, f = (2 R q +- (r + 1/2)) D, and
 e^(i f z) = e^(i 2 R q D z) e^(+-i (r + 1/2) D z): Q + R sines and cosines for a
 particle give 2 Q R frequencies, and the sums over particles are matrix
@@ -25,7 +32,7 @@ for any range; only the cost grows.
 """
 
 import math
-from typing import Callable, NamedTuple, Tuple
+from typing import Callable, NamedTuple, Optional, Tuple
 
 import tensorflow as tf
 
@@ -38,6 +45,19 @@ _BLOCK = _Q * _STRIDE  # frequencies from one block to the next
 
 # -log of the error allowed to the period and to the cut-off.
 _DIGITS = {tf.float32: 18.0, tf.float64: 37.0}
+
+
+class Sizes(NamedTuple):
+  """How much of each bandwidth's parts there is.
+
+  Attributes:
+    gaussians: [K] coefficients of exp(-d^2 / h).
+    tails: [K] coefficients of -E|d + N(0, h / 2)|, or None for none.
+  """
+
+  gaussians: tf.Tensor
+  tails: Optional[tf.Tensor] = None
+
 
 # Cycles in [-1/2, 1/2] -> (cosine, sine) of 2 pi cycles.
 CosSin = Callable[[tf.Tensor], Tuple[tf.Tensor, tf.Tensor]]
@@ -122,7 +142,7 @@ def series_cos_sin(cycles: tf.Tensor) -> Tuple[tf.Tensor, tf.Tensor]:
 def discrepancy(
   signed_weights: tf.Tensor,
   bandwidths: tf.Tensor,
-  coefficients: tf.Tensor,
+  sizes: Sizes,
   frequency_grid: Grid,
   *,
   with_weights: bool,
@@ -134,7 +154,7 @@ def discrepancy(
     signed_weights: [B, L], summing to 0. The sums lose least where positive
       and negative weights alternate.
     bandwidths: [1, K] or [B, K].
-    coefficients: [K].
+    sizes: of the parts of each bandwidth.
     frequency_grid: from `grid`.
     with_weights: whether the derivatives of the weights are wanted.
     cos_sin: how to compute cosines and sines.
@@ -163,7 +183,7 @@ def discrepancy(
     frequencies = step[:, tf.newaxis] * tf.stack(
       [middle + aside, middle - aside]
     )
-    density = _density(frequencies, step, bandwidths, coefficients)
+    density = _density(frequencies, step, bandwidths, sizes)
     power, cosines, sines = _spectrum(sums, density)
     value += power
     # d cos(f z) / dz = -f sin(f z), d sin(f z) / dz = f cos(f z).
@@ -183,13 +203,17 @@ def discrepancy(
   return Discrepancy(value, d_particles, d_weights if with_weights else None)
 
 
-def _density(frequencies, step, bandwidths, coefficients) -> tf.Tensor:
+def _density(frequencies, step, bandwidths, sizes: Sizes) -> tf.Tensor:
   """The spectral weight of each frequency and its negative, [B, 2, Q, R]."""
   bandwidths = bandwidths[:, :, tf.newaxis, tf.newaxis, tf.newaxis]
+  squares = tf.square(frequencies)[:, tf.newaxis]
   scale = tf.sqrt(bandwidths / math.pi) * tf.reshape(
-    coefficients, [-1, 1, 1, 1]
+    sizes.gaussians, [-1, 1, 1, 1]
   )
-  exponents = tf.square(frequencies)[:, tf.newaxis] * (bandwidths / -4)
+  if sizes.tails is not None:
+    tails = tf.reshape(sizes.tails, [-1, 1, 1, 1])
+    scale += tails * (2 / math.pi) / squares
+  exponents = squares * (bandwidths / -4)
   density = tf.reduce_sum(scale * tf.exp(exponents), axis=1)
   # In the first block f- at q = 0 is -f+, which counts already.
   counted = tf.cast(frequencies > 0, density.dtype)
