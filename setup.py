@@ -25,12 +25,15 @@ INSTALL_REQUIRES = [
 ]
 
 MINATAR = ["MinAtar>=1.0.15"]
+# Not gymnasium[box2d], whose pygame-ce would overwrite tf-agents' pygame.
+BOX2D = ["Box2D>=2.3.10"]
 PLOTS = ["matplotlib", "imageio", "imageio-ffmpeg"]
 REPORT = PLOTS + ["rliable", "pandas<3"]
 SERVE = ["aiohttp>=3.14", "orjson>=3.12"]
 ONNX = ["tf2onnx>=1.17"]
 EXTRAS = {
   "minatar": MINATAR,
+  "box2d": BOX2D,
   "plots": PLOTS,
   "report": REPORT,
   "serve": SERVE,
@@ -48,7 +51,7 @@ EXTRAS = {
     "ruff",
   ],
 }
-EXTRAS["all"] = sorted(set(MINATAR + REPORT + SERVE))
+EXTRAS["all"] = sorted(set(MINATAR + BOX2D + REPORT + SERVE))
 
 setuptools.setup(
   name="tf-mmdrl",

@@ -59,9 +59,6 @@ def make_agent(env, seed, env_steps, agent_class=MMDQNAgent):
     ),
     target_update_period=UPDATES_PER_ITERATION,
     gamma=0.99,
-    # Returns up to 100 would be out of reach of the kernel's bandwidths, 1 to
-    # 10; up to 3 they are well within it.
-    reward_scale_factor=0.03,
   )
   agent.initialize()
   return agent

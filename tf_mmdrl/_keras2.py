@@ -15,7 +15,8 @@ _YES = ("1", "true", "True")  # what TensorFlow understands
 
 def require() -> None:
   """Sets the variable, or raises where `tf.keras` is Keras 3 already."""
-  if "tensorflow" in sys.modules and _decided(sys.modules["tensorflow"]):
+  names = ("tensorflow", "tensorflow.compat.v2")
+  if any(_decided(sys.modules[n]) for n in names if n in sys.modules):
     return
   if os.environ.get(VARIABLE, "1") not in _YES:
     raise ImportError(

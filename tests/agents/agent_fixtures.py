@@ -48,8 +48,8 @@ def make_agent(net=None, learning_rate=1e-2, **options):
     options.pop("time_step_spec", TIME_STEP),
     ACTION,
     net or small_network(),
-    tf.keras.optimizers.Adam(learning_rate),
-    **{"gamma": 0.9, **options},
+    options.pop("optimizer", None) or tf.keras.optimizers.Adam(learning_rate),
+    **{"gamma": 0.9, "unit": 1.0, **options},
   )
   agent.initialize()
   return agent

@@ -15,7 +15,8 @@ from tf_mmdrl.agents.predicting import Use
 from tf_mmdrl.networks import ReturnNetwork, heads, implicit_heads, torsos
 from tf_mmdrl.ops import kernels
 
-KERNEL = kernels.gaussian_mixture()
+KERNEL = kernels.smooth_energy(1.0)  # the default
+ADVERSARIAL_KERNEL = kernels.gaussian_mixture()
 SAMPLES = agents.Samples(taken=6, target=5, choice=4)
 KNOTS = (-0.5, 0.3)
 ALL_RAINBOW = dict(dueling=True, noisy_layers=True)
@@ -104,7 +105,7 @@ def make(name, *, num_actions=3, image=False, **changes):
     action_spec,
     net,
     tf.keras.optimizers.Adam(5e-3),
-    **{"gamma": GAMMA, "jit_compile": False, **options, **changes},
+    **{"gamma": GAMMA, "unit": 1.0, "jit_compile": False, **options, **changes},
   )
   agent.initialize()
   if agent_class is agents.AdversarialMMDQNAgent:
@@ -172,9 +173,11 @@ def one_loss(name, agent, x, p, levels, y, q):
       for i in range(len(x))
       for j in range(len(y))
     )
+  kernel = KERNEL
   if name == "adversarial_mmdqn":
     x, y = _mapped(agent, x), _mapped(agent, y)
-  return oracle.mmd_squared(KERNEL, x, y, p, q)[0]
+    kernel = ADVERSARIAL_KERNEL
+  return oracle.mmd_squared(kernel, x, y, p, q)[0]
 
 
 def _mapped(agent, x):

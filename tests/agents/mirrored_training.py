@@ -23,20 +23,22 @@ def main():
   )
   strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
   batch = fixtures.experience(batch=8)
+  batch = batch._replace(reward=100 * batch.reward)  # so that there is a unit
   with strategy.scope():
-    mirrored = fixtures.make_agent(target_update_period=2)
+    mirrored = fixtures.make_agent(target_update_period=2, unit="auto")
 
   @tf.function
   def train(parts):
     return strategy.run(lambda part: mirrored.train(part).loss, args=(parts,))
 
-  alone = fixtures.make_agent(target_update_period=2)
+  alone = fixtures.make_agent(target_update_period=2, unit="auto")
   for _ in range(5):
     train(halves(batch, strategy))
     alone.train(batch)
   for one, other in zip(mirrored.variables, alone.variables):
     np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
   assert mirrored.train_step_counter.numpy() == 5
+  assert mirrored.unit.numpy() == alone.unit.numpy() > 50
   print("replicas agree")
 
 

@@ -16,6 +16,8 @@ def add(rows, step, scores=()):
     scores=[1.0, 2.0],
     replay_steps=step,
     evaluation=evaluation,
+    unit=2.0,
+    beyond_reach=0.25,
   )
 
 
@@ -53,5 +55,24 @@ def test_a_file_goes_on_with_the_columns_it_has(tmp_path):
   add(new, 200, [2.0])
   rows = metrics.read(tmp_path / "metrics.csv")
   assert [row["evaluation_score"] for row in rows] == [1.0, 2.0]
-  assert all(None not in row and len(row) == 9 for row in rows)
+  assert all(None not in row and len(row) == 11 for row in rows)
   assert new.text == (tmp_path / "metrics.csv").read_text()
+
+
+def test_the_unit_over_time_is_told():
+  rows = [
+    {"step": 1000.0, "unit": 1.0, "beyond_reach": 0.0},
+    {"step": 2000.0, "unit": 16.0, "beyond_reach": 0.5},
+    {"step": 3000.0, "unit": 16.0, "beyond_reach": 0.1},
+    {"step": 4000.0, "unit": 64.0, "beyond_reach": 0.0},
+  ]
+  assert metrics.describe_unit(rows, 64.0) == [
+    "unit of return: 64 natural rewards",
+    "  over time: 1 at step 1,000, 16 at step 2,000, 64 at step 4,000",
+    "beyond the loss's reach: 0% of the targets, at most 50%",
+  ]
+  assert (
+    metrics.describe_unit([], 1.0)[0] == "unit of return: 1 natural rewards"
+  )
+  old = [{"step": 5.0, "loss": 1.0}]  # written before there were units
+  assert len(metrics.describe_unit(old, 1.0)) == 2

@@ -156,14 +156,13 @@ def test_a_glimpse_is_three_observations_in_a_row():
   np.testing.assert_array_equal(glimpse.observations(), seen[end - 3 : end])
 
 
-def test_munchausens_bonus_is_in_the_unit_of_the_rewards():
+def test_munchausens_constants_are_in_units():
   config = configs.change(
     presets.get("classic"), ["agent.munchausen=true", "agent.n_step=1"]
   )
   made = factories.agent(config, factories.environment(config))
   rule = made._target_rule.munchausen
-  assert (rule.alpha, rule.lowest) == (0.9, -0.03)
-  assert rule.temperature == pytest.approx(0.03 * 0.03)
+  assert (rule.alpha, rule.lowest, rule.temperature) == (0.9, -1.0, 0.03)
 
 
 @pytest.mark.parametrize(

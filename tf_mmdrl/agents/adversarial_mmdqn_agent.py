@@ -6,6 +6,7 @@ is piecewise linear with slopes within bounds, so that it stays one to one (the
 kernel stays characteristic) and cannot blow up.
 """
 
+import math
 from typing import Optional, Tuple, Union
 
 import numpy as np
@@ -17,6 +18,8 @@ from tf_mmdrl.agents.mmdqn_agent import mmd_loss
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.ops import bandwidths, kernels
+
+_KERNEL = kernels.gaussian_mixture()
 
 
 class MonotoneMap(tf.Module):
@@ -71,7 +74,7 @@ class AdversarialMMDQNAgent(base.ReturnDistributionAgent):
     self,
     *args,
     kernel_optimizer: types.Optimizer,
-    kernel: Optional[Union[kernels.Kernel, bandwidths.KernelRule]] = None,
+    kernel: Union[kernels.Kernel, bandwidths.KernelRule] = _KERNEL,
     knots: Tuple[float, ...] = (),
     bound: float = 3.0,
     jit_compile: Optional[bool] = None,
@@ -82,15 +85,17 @@ class AdversarialMMDQNAgent(base.ReturnDistributionAgent):
     Args:
       *args: those of the base class.
       kernel_optimizer: of the kernel's map.
-      kernel: the kernel of what the map gives; the paper's mixture if None.
+      kernel: the kernel of what the map gives. A kernel with a tail would be
+        largest for the steepest map, whatever the returns.
       knots: of the map; none to learn the bandwidths' common scale alone.
       bound: of the map's slopes: bandwidths within a factor bound^2.
       jit_compile: whether XLA compiles the update; what is faster here if None.
       **options: those of the base class.
     """
+    self._mmd_loss = mmd_loss(kernel, jit_compile)
     # Compiled by itself, because the map's loss stands outside what is.
     self._mmd = tf.function(
-      mmd_loss(kernel, jit_compile).__call__,
+      self._mmd_loss.__call__,
       autograph=False,
       jit_compile=compiling.resolve(jit_compile).pieces,
     )
@@ -104,6 +109,17 @@ class AdversarialMMDQNAgent(base.ReturnDistributionAgent):
     # The map's own gradient is stopped, that through it to the particles kept.
     frozen = tf.stop_gradient(self._map.slopes())
     return self._seen(predicted, target, lambda x: self._map(x, slopes=frozen))
+
+  @property
+  def _has_a_reach(self) -> bool:
+    return math.isfinite(self._mmd_loss.reach)
+
+  def _beyond_reach(
+    self, predicted: ReturnDistribution, target: ReturnDistribution
+  ) -> tf.Tensor:
+    return self._mmd_loss.share_beyond(
+      predicted.map_values(self._map), target.map_values(self._map)
+    )
 
   def _auxiliary_loss(
     self,

@@ -8,7 +8,7 @@ importance weights -> mean -> clip, optimizer, target network.
 
 import abc
 import functools
-from typing import NamedTuple, Optional, Sequence
+from typing import Optional, Sequence, Union
 
 import tensorflow as tf
 from tf_agents.agents import tf_agent
@@ -22,22 +22,21 @@ from tf_mmdrl import policies
 from tf_mmdrl.agents import (
   checks,
   compiling,
+  keywords,
   predicting,
+  sight,
   targets,
   transitions,
   updates,
 )
+from tf_mmdrl.agents import unit as units
 from tf_mmdrl.agents.predicting import Use
+from tf_mmdrl.agents.unit import Group
 from tf_mmdrl.core import specs
 from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.networks.units import with_unit
+from tf_mmdrl.ops import return_size
 from tf_mmdrl.policies import return_policy, scores
-
-
-class Group(NamedTuple):
-  """Weights and the optimizer that moves them."""
-
-  optimizer: types.Optimizer
-  weights: Sequence[tf.Variable]
 
 
 class ReturnDistributionAgent(tf_agent.TFAgent):
@@ -46,14 +45,19 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   A subclass gives `_loss_per_example`; one that learns something besides
   returns adds `_auxiliary_loss` and its weights in `_groups`. The keyword names
   are those of TF-Agents' DqnAgent.
+
+  Attributes:
+    network_example: what makes a network for the agent; errors quote it.
   """
+
+  network_example = "ParticleNetwork(..., num_particles=200)"
 
   def __init__(
     self,
     time_step_spec,
     action_spec,
-    return_network: network.Network,
-    optimizer: types.Optimizer,
+    return_network: Optional[network.Network] = None,
+    optimizer: Optional[types.Optimizer] = None,
     *,
     observation_and_action_constraint_splitter: Optional[types.Splitter] = None,
     epsilon_greedy: types.FloatOrReturningFloat = 0.1,
@@ -68,6 +72,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     munchausen: Optional[targets.Munchausen] = None,
     samples: Optional[predicting.Samples] = None,
     gamma: float = 1.0,
+    unit: Union[str, float] = units.AUTO,
     reward_scale_factor: float = 1.0,
     gradient_clipping: Optional[float] = None,
     seed: int = 0,
@@ -77,13 +82,15 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     train_step_counter: Optional[tf.Variable] = None,
     training_data_spec=None,
     name: Optional[str] = None,
+    **names,
   ):
     """Makes the agent.
 
     Args:
       time_step_spec: of the environment.
       action_spec: a scalar, discrete action from 0.
-      return_network: observation -> particles `[B, A, N]`.
+      return_network: observation -> particles `[B, A, N]`; `q_network`,
+        `categorical_q_network` and `particle_network` are other names of it.
       optimizer: of Keras or of tf.compat.v1.
       observation_and_action_constraint_splitter: observation -> (the network's
         part, `[B, A]` mask of the actions allowed).
@@ -101,9 +108,11 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       double: whether the online network chooses the target's action (double
         Q-learning), not the target network (the paper).
       munchausen: a log-policy bonus and a soft target, instead of the greedy
-        one; its constants are in the unit of rewards before they are scaled.
+        one; its constants are in units.
       samples: how many particles to draw, if the network's head is implicit.
       gamma: discount.
+      unit: how many natural rewards one unit of return is, in which losses
+        are computed; "auto" finds it from the rewards.
       reward_scale_factor: what multiplies rewards.
       gradient_clipping: norm to clip each gradient to.
       seed: of noise and draws; together with the train step it decides them.
@@ -113,19 +122,26 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       train_step_counter: counts the updates; a new variable if None.
       training_data_spec: of the experience, if not the collect policy's.
       name: of the agent.
+      **names: other names of the two networks; see `keywords`.
     """
     tf.Module.__init__(self, name=name)
+    return_network, target_return_network = keywords.networks(
+      type(self), return_network, target_return_network, names
+    )
+    keywords.check_optimizer(type(self), optimizer)
     num_actions = specs.num_actions(action_spec)
     checks.check_options(n_step_update, munchausen, double)
     checks.check_network(return_network, implicit=samples is not None)
+    self._check_network(return_network)
     self._splitter = observation_and_action_constraint_splitter
     observation_spec, _ = return_policy.split(
       time_step_spec.observation, self._splitter
     )
+    self._network = return_network = with_unit(return_network)
     return_network.create_variables(observation_spec)
     if target_return_network is not None:
+      target_return_network = with_unit(target_return_network)
       target_return_network.create_variables(observation_spec)
-    self._network = return_network
     self._target_network = common.maybe_copy_target_network_with_checks(
       return_network,
       target_return_network,
@@ -134,6 +150,12 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     )
     checks.check_output(self._network, num_actions)
     checks.check_output(self._target_network, num_actions)
+    self._unit = units.Unit(unit)
+    for net in (self._network, self._target_network):
+      net.unit.assign(self._unit.initial)
+    self._sight = sight.Sight(
+      self._unit, agent=type(self).__name__, beyond_what=self._BEYOND_WHAT
+    )
     self._optimizer = optimizer
     for group in self._groups():
       compiling.build_optimizer(*group)
@@ -146,6 +168,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     # Without autograph, which would hide errors behind its own.
     compiled = functools.partial(tf.function, autograph=False)
     plan = compiling.resolve(jit_compile)
+    self._measure = compiled(self._measure_and_follow, jit_compile=plan.pieces)
     self._compute = compiled(self._compute_update, jit_compile=plan.networks)
     self._losses = compiled(self._loss_per_example, jit_compile=plan.pieces)
     self._apply_compiled = compiled(self._apply, jit_compile=plan.pieces)
@@ -166,7 +189,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       self._network,
       self._target_network,
       double=double,
-      munchausen=munchausen and munchausen.scaled(reward_scale_factor),
+      munchausen=munchausen,
     )
 
     def make_policy(**policy_options):
@@ -205,6 +228,20 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     """The policy that takes the action with the largest score."""
     return policies.greedy(self._make_policy(score=score))
 
+  @property
+  def unit(self) -> tf.Variable:
+    """[] how many natural rewards one unit of return is."""
+    return self._network.unit
+
+  @property
+  def beyond_reach(self) -> tf.Variable:
+    """[] the share of the targets that the loss does not see, averaged."""
+    return self._sight.beyond
+
+  def return_size(self) -> tf.Tensor:
+    """[] root mean square of returns, from the rewards seen; 0 if unknown."""
+    return self._unit.size()
+
   def state_variables(self) -> list:
     """All that decides how learning goes on.
 
@@ -217,13 +254,38 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       variables += [v for v in group.weights if id(v) not in known]
       own = group.optimizer.variables  # a method in older optimizers
       variables += own() if callable(own) else own
-    return [*variables, self.train_step_counter]
+    own = [*self._unit.variables, *self._sight.variables]
+    return [*variables, *own, self.train_step_counter]
+
+  def _check_network(self, net: network.Network) -> None:
+    """Raises if a network lacks what the algorithm needs of it."""
 
   @abc.abstractmethod
   def _loss_per_example(
     self, predicted: ReturnDistribution, target: ReturnDistribution
   ) -> tf.Tensor:
     """[B] losses of predicted [B, N] against target [B, M] distributions."""
+
+  # The end of "50 % of ...", for where some of it is out of the loss's reach.
+  _BEYOND_WHAT = (
+    "the particles are farther from every particle of their target than the"
+    " kernel reaches"
+  )
+
+  @property
+  def _has_a_reach(self) -> bool:
+    """Whether something can be out of the loss's reach."""
+    return False
+
+  @property
+  def _can_be_blind(self) -> bool:
+    return self._has_a_reach or not self._unit.is_auto
+
+  def _beyond_reach(
+    self, predicted: ReturnDistribution, target: ReturnDistribution
+  ) -> tf.Tensor:
+    """[B] shares out of the loss's reach, if it has one."""
+    raise NotImplementedError
 
   def _auxiliary_loss(
     self,
@@ -250,14 +312,34 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       tau_non_trainable=1.0,
     )
 
-  def _maybe_update_target(self, strategy=None):
-    del strategy
-    _when(
-      self.train_step_counter % self._target_update_period == 0,
-      lambda: self._copy_to_target(self._target_update_tau),
-    )
+  def _statistics(self, experience, weights) -> tf.Tensor:
+    """What a batch says of the size of returns."""
+    steps = transitions.steps(experience, n=self._n, gamma=self._gamma)
+    counts = steps.mask if weights is None else steps.mask * weights
+    reward = self._reward_scale_factor * steps.reward
+    return return_size.statistics(reward, steps.discount, counts)
+
+  def _follow_unit(self, statistics) -> None:
+    """Measures returns, and changes the unit if they have left it."""
+    self._change_unit(*self._unit.follow(statistics, self.unit))
+
+  def _measure_and_follow(self, experience, weights):
+    return self._unit.follow(self._statistics(experience, weights), self.unit)
+
+  def _change_unit(self, unit, is_first) -> None:
+    if not self._unit.is_auto:
+      return
+    both = (self._network, self._target_network)
+    due = unit != self.unit
+    if not all(hasattr(net, "unit_changes") for net in both):
+      due &= is_first  # which weights to change is not known
+    _when(due, lambda: units.change(both, self._groups(), unit, is_first))
 
   def _train(self, experience, weights):
+    if tf.distribute.has_strategy():
+      _in_one_place(self._follow_unit, self._statistics(experience, weights))
+    else:
+      self._change_unit(*self._measure(experience, weights))
     update = self._compute(experience, weights)
     finite = updates.stop_unless_finite(update, self.train_step_counter)
     with tf.control_dependencies([] if finite is None else [finite]):
@@ -268,19 +350,30 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
         self._apply_compiled(update.gradients)
       self.train_step_counter.assign_add(1)
     # Not compiled: XLA would copy the weights every time.
-    if tf.distribute.has_strategy():
-      context = tf.distribute.get_replica_context()
-      context.merge_call(self._maybe_update_target)
-    else:
-      self._maybe_update_target()
+    _in_one_place(self._after, update.beyond_reach)
     updates.summarize(
       update,
       self._trained(),
       self.train_step_counter,
+      unit=self.unit,
+      beyond_reach=self.beyond_reach,
       distributions=self._debug_summaries,
       gradients=self._summarize_grads_and_vars,
     )
     return update.loss_info
+
+  def _natural(self, distribution: ReturnDistribution) -> ReturnDistribution:
+    return distribution.map_values(lambda z: self._network.unit * z)
+
+  def _after(self, beyond_reach: tf.Tensor) -> None:
+    """What follows an update now and then."""
+    step = self.train_step_counter
+    copies = step % self._target_update_period == 0
+    looks = sight.is_due(step - 1)  # as it was in the update
+
+    _when(copies, lambda: self._copy_to_target(self._target_update_tau))
+    if self._can_be_blind:
+      _when(looks, lambda: self._sight.look(beyond_reach, self.unit, step))
 
   def _loss(self, experience, weights=None, training=False):
     return self._forward(experience, weights, training).loss_info
@@ -301,7 +394,23 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
         list(zip(gradients, variables)), self._gradient_clipping
       )
       gradients = [gradient for gradient, _ in pairs]
-    return update._replace(gradients=gradients)
+    return update._replace(
+      gradients=gradients, beyond_reach=self._share_beyond(update)
+    )
+
+  def _share_beyond(self, update: updates.Update) -> tf.Tensor:
+    """[] the share out of reach, if it is time to look; 0 otherwise."""
+    if not self._has_a_reach:
+      return tf.zeros([])
+    parts = [
+      part.map_values(lambda z: z / self.unit)
+      for part in (update.predicted, update.target)
+    ]
+    return tf.cond(
+      sight.is_due(self.train_step_counter),
+      lambda: tf.reduce_mean(self._beyond_reach(*parts)),
+      lambda: tf.zeros([]),
+    )
 
   def _apply(self, gradients):
     gradients = list(gradients)
@@ -315,7 +424,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     predicted = self._predict(
       self._network, data.observation, Use.TAKEN, training
     ).at(data.action)
-    reward = self._reward_scale_factor * data.reward
+    reward = self._reward_scale_factor * data.reward / self._network.unit
     target = self._target_rule(data._replace(reward=reward))
     losses = data.mask * self._losses(predicted, target)
     total = common.aggregate_losses(
@@ -331,6 +440,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
         per_example_loss=data.mask * auxiliary, sample_weight=weights
       ).total_loss
     td_error = data.mask * (target.mean() - predicted.mean())
+    td_error *= self._network.unit
     # Observations on their own: a ReLU may turn NaN into 0.
     bad = {
       "observations": updates.num_bad(
@@ -344,12 +454,29 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     return updates.Update(
       tf_agent.LossInfo(total, dqn_agent.DqnLossInfo(losses, td_error)),
       auxiliary_loss,
-      predicted,
-      target,
+      self._natural(predicted),
+      self._natural(target),
       bad,
+      beyond_reach=tf.zeros([]),
       gradients=[],
       finite=tf.add_n(list(bad.values())) == 0,
     )
+
+
+def _in_one_place(function, *values: tf.Tensor) -> None:
+  """Calls a function once, with the means of the replicas' values."""
+  if not tf.distribute.has_strategy():
+    function(*values)
+    return
+  context = tf.distribute.get_replica_context()
+  mean = tf.distribute.ReduceOp.MEAN
+  # The reduced values are the same on all replicas; the first's will do.
+  values = tuple(context.all_reduce(mean, value) for value in values)
+
+  def call(strategy, *values):
+    function(*(strategy.experimental_local_results(v)[0] for v in values))
+
+  context.merge_call(call, args=values)
 
 
 def _when(condition: tf.Tensor, function) -> None:

@@ -18,6 +18,9 @@ class C51Agent(base.ReturnDistributionAgent):
   Head: `heads.categorical`. The arguments are those of the base class.
   """
 
+  network_example = "ReturnNetwork(..., heads.categorical(51))"
+  _BEYOND_WHAT = "the targets' probability lies beyond the atoms"
+
   def _loss_per_example(
     self, predicted: ReturnDistribution, target: ReturnDistribution
   ) -> tf.Tensor:
@@ -30,3 +33,14 @@ class C51Agent(base.ReturnDistributionAgent):
       target.values, target.weights(), tf.stop_gradient(predicted.values)
     )
     return categorical.cross_entropy(predicted.log_weights, projected)
+
+  @property
+  def _has_a_reach(self) -> bool:
+    return True
+
+  def _beyond_reach(
+    self, predicted: ReturnDistribution, target: ReturnDistribution
+  ) -> tf.Tensor:
+    low, high = predicted.values[:, :1], predicted.values[:, -1:]
+    outside = (target.values < low) | (target.values > high)
+    return tf.reduce_sum(tf.where(outside, target.weights(), 0.0), axis=1)

@@ -2,7 +2,7 @@
 
 from typing import Optional
 
-from tf_agents.networks import network
+from tf_agents.networks import network, q_network
 
 from tf_mmdrl.agents import targets
 from tf_mmdrl.core import errors
@@ -24,6 +24,28 @@ def check_options(
       f" {n_step_update} and {double}; in mmdrl train, --set agent.n_step=1"
       " --set agent.double=false"
     )
+
+
+def check_kind(net, agent: str, example: str) -> None:
+  """Raises if TF-Agents' networks, or none, stand where particles are wanted.
+
+  Args:
+    net: what was given as the network.
+    agent: the class the user typed.
+    example: what makes a network for it.
+  """
+  if not isinstance(net, network.Network):
+    gives = "which is no tf_agents.networks.Network"
+  elif hasattr(net, "num_atoms"):  # as CategoricalDqnAgent tells them
+    gives = "which gives logits of C51's atoms"
+  elif isinstance(net, q_network.QNetwork):
+    gives = "which gives one number for each action"
+  else:
+    return
+  raise errors.UserError(
+    f"{agent} wants a network that gives return distributions, got"
+    f" {type(net).__name__}, {gives}; use {example}"
+  )
 
 
 def check_network(net: network.Network, *, implicit: bool) -> None:

@@ -15,6 +15,8 @@ class DQNAgent(base.ReturnDistributionAgent):
   Head: `heads.particles(1)`. The arguments are those of the base class.
   """
 
+  network_example = "ParticleNetwork(..., num_particles=1)"
+
   def _loss_per_example(
     self, predicted: ReturnDistribution, target: ReturnDistribution
   ) -> tf.Tensor:

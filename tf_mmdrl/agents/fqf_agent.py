@@ -19,12 +19,14 @@ class FQFAgent(base.ReturnDistributionAgent):
   distance between the quantile function and its N steps.
   """
 
+  network_example = "ReturnNetwork(..., implicit_heads.fractions(32))"
+
   def __init__(
     self,
     time_step_spec,
     action_spec,
-    return_network,
-    optimizer,
+    return_network=None,
+    optimizer=None,
     *,
     fraction_optimizer: types.Optimizer,
     entropy: float = 0.0,
@@ -44,19 +46,19 @@ class FQFAgent(base.ReturnDistributionAgent):
       kappa: of the Huber loss.
       **options: those of the base class.
     """
-    head = getattr(return_network, "head", None)
-    if not hasattr(head, "propose"):
-      raise errors.UserError(
-        "FQF needs a head that proposes fractions, got"
-        f" {type(return_network).__name__}; use ReturnNetwork(...,"
-        " implicit_heads.fractions(32))"
-      )
     self._quantile_loss = QuantileHuberLoss(kappa)
     self._fraction_optimizer = fraction_optimizer
     self._entropy = entropy
     super().__init__(
       time_step_spec, action_spec, return_network, optimizer, **options
     )
+
+  def _check_network(self, net):
+    if not hasattr(getattr(net, "head", None), "propose"):
+      raise errors.UserError(
+        "FQF needs a head that proposes fractions, got"
+        f" {type(net).__name__}; use {self.network_example}"
+      )
 
   def _loss_per_example(
     self, predicted: ReturnDistribution, target: ReturnDistribution

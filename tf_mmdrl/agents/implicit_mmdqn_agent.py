@@ -1,11 +1,12 @@
 """MMDQN with implicit particles, which the paper proposes in its discussion."""
 
+import math
 from typing import Optional, Union
 
 import tensorflow as tf
 
 from tf_mmdrl.agents import base
-from tf_mmdrl.agents.mmdqn_agent import mmd_loss
+from tf_mmdrl.agents.mmdqn_agent import DEFAULT_KERNEL, mmd_loss
 from tf_mmdrl.agents.predicting import Samples
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
@@ -20,11 +21,15 @@ class ImplicitMMDQNAgent(base.ReturnDistributionAgent):
   too.
   """
 
+  network_example = (
+    "ReturnNetwork(..., implicit_heads.implicit(32, stratified=True))"
+  )
+
   def __init__(
     self,
     *args,
     samples: Optional[Samples] = None,
-    kernel: Optional[Union[kernels.Kernel, bandwidths.KernelRule]] = None,
+    kernel: Union[kernels.Kernel, bandwidths.KernelRule] = DEFAULT_KERNEL,
     jit_compile: Optional[bool] = None,
     **options,
   ):
@@ -57,3 +62,12 @@ class ImplicitMMDQNAgent(base.ReturnDistributionAgent):
     self, predicted: ReturnDistribution, target: ReturnDistribution
   ) -> tf.Tensor:
     return self._mmd(predicted, target, self.train_step_counter)
+
+  @property
+  def _has_a_reach(self) -> bool:
+    return math.isfinite(self._mmd.reach)
+
+  def _beyond_reach(
+    self, predicted: ReturnDistribution, target: ReturnDistribution
+  ) -> tf.Tensor:
+    return self._mmd.share_beyond(predicted, target)

@@ -19,6 +19,8 @@ class IQNAgent(base.ReturnDistributionAgent):
   levels where the paper draws them: the same expectation, with less noise.
   """
 
+  network_example = "ReturnNetwork(..., implicit_heads.implicit(32))"
+
   def __init__(
     self,
     *args,

@@ -2,6 +2,7 @@
 Learning via Moment Matching", AAAI 2021; Algorithm 3.
 """
 
+import math
 from typing import Optional, Union
 
 import tensorflow as tf
@@ -11,16 +12,19 @@ from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.losses import MMDLoss
 from tf_mmdrl.ops import bandwidths, kernels, spectral
 
+# What learnt best in docs/kernels.md. The paper's mixture of Gaussians is
+# `kernels.gaussian_mixture()`; it has no gradient beyond 7 units.
+DEFAULT_KERNEL = kernels.smooth_energy(1.0)
+
 
 def mmd_loss(
-  kernel: Optional[Union[kernels.Kernel, bandwidths.KernelRule]],
+  kernel: Union[kernels.Kernel, bandwidths.KernelRule],
   jit_compile: Optional[bool],
 ) -> MMDLoss:
   """The paper's loss, computed as is fastest for how it is compiled.
 
   Args:
-    kernel: a kernel or a rule that makes one; the paper's mixture of Gaussians
-      with bandwidths 1 to 10 if None.
+    kernel: a kernel or a rule that makes one.
     jit_compile: whether XLA compiles it; what is faster here if None.
 
   Returns:
@@ -28,7 +32,7 @@ def mmd_loss(
   """
   xla = compiling.resolve(jit_compile).pieces
   return MMDLoss(
-    kernel or kernels.gaussian_mixture(),
+    kernel,
     cos_sin=spectral.series_cos_sin if xla else spectral.library_cos_sin,
   )
 
@@ -45,10 +49,10 @@ class MMDQNAgent(base.ReturnDistributionAgent):
     self,
     time_step_spec,
     action_spec,
-    return_network,
-    optimizer,
+    return_network=None,
+    optimizer=None,
     *,
-    kernel: Optional[Union[kernels.Kernel, bandwidths.KernelRule]] = None,
+    kernel: Union[kernels.Kernel, bandwidths.KernelRule] = DEFAULT_KERNEL,
     jit_compile: Optional[bool] = None,
     **options,
   ):
@@ -58,10 +62,11 @@ class MMDQNAgent(base.ReturnDistributionAgent):
       time_step_spec: of the environment.
       action_spec: a scalar, discrete action from 0.
       return_network: observation -> particles `[B, A, N]`; head:
-        `heads.particles` or `heads.weighted_particles`.
+        `heads.particles` or `heads.weighted_particles`. `q_network` and
+        `categorical_q_network` are other names of it.
       optimizer: of Keras or of tf.compat.v1.
-      kernel: a kernel or a rule that makes one; the paper's mixture of
-        Gaussians with bandwidths 1 to 10 if None.
+      kernel: a kernel, in units of return, or a rule that makes one. The
+        paper's mixture of Gaussians is `kernels.gaussian_mixture()`.
       jit_compile: whether XLA compiles the update; what is faster here if None.
       **options: those of `base.ReturnDistributionAgent`, which are DqnAgent's.
     """
@@ -80,3 +85,12 @@ class MMDQNAgent(base.ReturnDistributionAgent):
   ) -> tf.Tensor:
     # Algorithm 1, output.
     return self._mmd(predicted, target, self.train_step_counter)
+
+  @property
+  def _has_a_reach(self) -> bool:
+    return math.isfinite(self._mmd.reach)
+
+  def _beyond_reach(
+    self, predicted: ReturnDistribution, target: ReturnDistribution
+  ) -> tf.Tensor:
+    return self._mmd.share_beyond(predicted, target)

@@ -55,7 +55,7 @@ class Predictor:
   def __call__(
     self, net: network.Network, observation, use: Use, training: bool = False
   ) -> ReturnDistribution:
-    """Distributions [B, A, N] of a (possibly masked) observation."""
+    """Distributions [B, A, N] of a (possibly masked) observation, in units."""
     observation, _ = return_policy.split(observation, self.splitter)
     options: Dict[str, Any] = {}
     if self.samples is not None:
@@ -64,7 +64,7 @@ class Predictor:
       number = self.step * len(Use) + use
       options["seed"] = tf.stack([tf.constant(self.seed, tf.int64), number])
     output, _ = net(observation, training=training, **options)
-    return ReturnDistribution.of(output)
+    return ReturnDistribution.of(output).map_values(lambda z: z / net.unit)
 
   def mask(self, observation) -> Optional[tf.Tensor]:
     """[B, A] actions allowed; None if all are."""

@@ -51,8 +51,8 @@ class Munchausen:
 
   Attributes:
     alpha: share of the log-probability that joins the reward.
-    temperature: tau of the softmax.
-    lowest: l_0, where tau log pi(a|s) is clipped.
+    temperature: tau of the softmax, in units of return.
+    lowest: l_0, where tau log pi(a|s) is clipped, in units of return.
   """
 
   alpha: float = 0.9
@@ -65,14 +65,6 @@ class Munchausen:
         "Munchausen wants alpha in [0, 1], temperature > 0 and lowest < 0, got"
         f" {self.alpha}, {self.temperature} and {self.lowest}"
       )
-
-  def scaled(self, factor: float) -> "Munchausen":
-    """The same for rewards that are `factor` times as large."""
-    return dataclasses.replace(
-      self,
-      temperature=factor * self.temperature,
-      lowest=factor * self.lowest,
-    )
 
   def bonus(
     self,

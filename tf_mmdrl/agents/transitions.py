@@ -1,6 +1,6 @@
 """From TF-Agents' experience to what one example teaches."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import tensorflow as tf
 from tf_agents.trajectories import trajectory
@@ -30,6 +30,47 @@ class Transition(NamedTuple):
   mask: tf.Tensor
 
 
+class Steps(NamedTuple):
+  """What n steps come to, without observations.
+
+  Attributes:
+    reward: [B] n-step reward.
+    discount: [B] what multiplies the next state's return.
+    horizon: [B] steps to the next state; None if there are n.
+    mask: [B] 0 where the example starts at an episode's end, 1 elsewhere.
+  """
+
+  reward: tf.Tensor
+  discount: tf.Tensor
+  horizon: Optional[tf.Tensor]
+  mask: tf.Tensor
+
+
+def steps(experience, *, n: int, gamma: float) -> Steps:
+  """Rewards and discounts of experience; the arguments of `as_transition`."""
+  if isinstance(experience, trajectory.Transition):
+    next_step = experience.next_time_step
+    return Steps(
+      next_step.reward,
+      gamma * next_step.discount,
+      None,
+      tf.cast(~experience.time_step.is_last(), tf.float32),
+    )
+  if experience.step_type.shape[1] != n + 1:
+    raise errors.UserError(
+      f"experience of [B, {n + 1}] steps is wanted for n_step_update = {n},"
+      f" got {experience.step_type.shape}; sample with num_steps = {n + 1}"
+    )
+  is_last = experience.is_boundary()  # the step itself, not the next
+  summed = bellman.n_step(
+    experience.reward[:, :-1],
+    experience.discount[:, :-1],
+    is_last[:, :-1],
+    gamma=gamma,
+  )
+  return Steps(*summed, tf.cast(~is_last[:, 0], tf.float32))
+
+
 def as_transition(experience, *, n: int, gamma: float) -> Transition:
   """n-step transitions of experience.
 
@@ -44,39 +85,28 @@ def as_transition(experience, *, n: int, gamma: float) -> Transition:
   Returns:
     The transitions.
   """
+  reward, discount, horizon, mask = steps(experience, n=n, gamma=gamma)
   if isinstance(experience, trajectory.Transition):
     step, action_step, next_step = experience
     return Transition(
       step.observation,
       action_step.action,
-      next_step.reward,
-      gamma * next_step.discount,
+      reward,
+      discount,
       next_step.observation,
-      tf.cast(~step.is_last(), tf.float32),
+      mask,
     )
-  if experience.step_type.shape[1] != n + 1:
-    raise errors.UserError(
-      f"experience of [B, {n + 1}] steps is wanted for n_step_update = {n},"
-      f" got {experience.step_type.shape}; sample with num_steps = {n + 1}"
-    )
-  is_last = experience.is_boundary()  # the step itself, not the next
-  steps = bellman.n_step(
-    experience.reward[:, :-1],
-    experience.discount[:, :-1],
-    is_last[:, :-1],
-    gamma=gamma,
-  )
 
   def at_horizon(part):
     if part.shape[1] == 2:
       return part[:, 1]
-    return tf.gather(part, steps.horizon, axis=1, batch_dims=1)
+    return tf.gather(part, horizon, axis=1, batch_dims=1)
 
   return Transition(
     tf.nest.map_structure(lambda part: part[:, 0], experience.observation),
     experience.action[:, 0],
-    steps.reward,
-    steps.discount,
+    reward,
+    discount,
     tf.nest.map_structure(at_horizon, experience.observation),
-    tf.cast(~is_last[:, 0], tf.float32),
+    mask,
   )

@@ -15,9 +15,11 @@ class Update(NamedTuple):
   Attributes:
     loss_info: the loss, and `DqnLossInfo(td_loss, td_error)`, each [B].
     auxiliary_loss: of weights that the loss has no gradient in, or 0.
-    predicted: distributions of the actions taken.
+    predicted: distributions of the actions taken, in natural rewards.
     target: their Bellman targets.
     bad: name -> int64, how many of its values were not finite.
+    beyond_reach: [] share of it that the loss does not see, where it was looked
+      at.
     gradients: of the trainable weights, after clipping.
     finite: whether all in `bad` was, so that it may be applied.
   """
@@ -27,6 +29,7 @@ class Update(NamedTuple):
   predicted: ReturnDistribution
   target: ReturnDistribution
   bad: Dict[str, tf.Tensor]
+  beyond_reach: tf.Tensor
   gradients: list
   finite: tf.Tensor
 
@@ -71,7 +74,14 @@ def stop_unless_finite(
 
 
 def summarize(
-  update: Update, weights, step, *, distributions: bool, gradients: bool
+  update: Update,
+  weights,
+  step,
+  *,
+  unit: tf.Tensor,
+  beyond_reach: tf.Tensor,
+  distributions: bool,
+  gradients: bool,
 ) -> None:
   """Writes TensorBoard summaries, where there is a writer.
 
@@ -79,6 +89,8 @@ def summarize(
     update: the update.
     weights: the trainable weights.
     step: the train step.
+    unit: natural rewards of one unit of return.
+    beyond_reach: share of the targets that the loss does not see.
     distributions: whether to write histograms of particles and losses.
     gradients: whether to write those of weights and gradients.
   """
@@ -87,6 +99,8 @@ def summarize(
       "loss": update.loss_info.loss,
       "expected_return": tf.reduce_mean(update.predicted.mean()),
       "expected_target": tf.reduce_mean(update.target.mean()),
+      "unit": unit,
+      "beyond_reach": beyond_reach,
       "gradient_norm": tf.linalg.global_norm(update.gradients),
     },
     step=step,

@@ -19,6 +19,7 @@ def run(args: argparse.Namespace) -> int:
   """Prints it; changes nothing, so a run under way may be inspected."""
   with quiet.loading():
     from tf_mmdrl import serving
+    from tf_mmdrl.train import metrics as metrics_file
     from tf_mmdrl.train import run_directory, runs
 
   path = pathlib.Path(args.directory)
@@ -40,6 +41,9 @@ def run(args: argparse.Namespace) -> int:
     print(f"updates: {state.updates}, episodes: {state.collector.episodes}")
     if metrics.best_score is not None:
       print(f"best evaluation: {metrics.best_score} at {metrics.best_step}")
+    rows = metrics_file.parse(metrics.text)
+    for line in metrics_file.describe_unit(rows, float(state.agent.unit)):
+      print(line)
     for part, digest in state.fingerprints().items():
       print(f"{part}: {digest}")
     print(f"fingerprint: {state.fingerprint()}")

@@ -1,12 +1,13 @@
 """The squared MMD as a loss."""
 
 import dataclasses
+import math
 from typing import Union
 
 import tensorflow as tf
 
 from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.ops import bandwidths, kernels, mmd, spectral
+from tf_mmdrl.ops import bandwidths, kernels, mmd, reach, spectral
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +26,32 @@ class MMDLoss:
   estimator: mmd.Estimator = mmd.Estimator.BIASED
   method: mmd.Method = mmd.Method.AUTO
   cos_sin: spectral.CosSin = spectral.library_cos_sin
+
+  @property
+  def reach(self) -> float:
+    """The distance beyond which the kernel pulls no particle; may be inf."""
+    if isinstance(self.kernel, kernels.Kernel):
+      return self.kernel.reach
+    return math.inf  # a rule's bandwidth follows the particles
+
+  def share_beyond(
+    self, predicted: ReturnDistribution, target: ReturnDistribution
+  ) -> tf.Tensor:
+    """[B] shares of the particles that no target pulls.
+
+    Args:
+      predicted: [B, N].
+      target: [B, M].
+
+    Returns:
+      Shares in [0, 1].
+    """
+    return reach.share_beyond(
+      predicted.values,
+      target.values,
+      self.reach,
+      x_weights=predicted.weights(),
+    )
 
   def __call__(
     self,

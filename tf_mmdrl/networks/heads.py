@@ -3,16 +3,18 @@
 A head is described by a function that makes its layer, because TF-Agents copies
 a network by building it again: `heads.particles(200)` and its neighbours give
 such functions. The layer maps features [B, F] to a `ReturnDistribution` of
-[B, A, N].
+[B, A, N], in units of return; `changes(factor)` says how its weights change so
+that the values become `factor` times what they were.
 """
 
-from typing import Callable, Optional
+from typing import Callable, List, Optional
 
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.networks import streams
+from tf_mmdrl.ops import categorical as categorical_ops
 
 # (width of each action, **options) -> the layers that end a network.
 MakeStream = Callable[..., streams.ActionStream]
@@ -61,6 +63,9 @@ class _Particles(tf.keras.layers.Layer):
       self._stream(features, training=training, seed=seed)
     )
 
+  def changes(self, factor: tf.Tensor) -> List[streams.Change]:
+    return self._stream.changes(lambda values: factor * values)
+
 
 class _WeightedParticles(tf.keras.layers.Layer):
   def __init__(self, make_stream: MakeStream, num_particles: int):
@@ -72,6 +77,12 @@ class _WeightedParticles(tf.keras.layers.Layer):
     outputs = self._stream(features, training=training, seed=seed)
     values, logits = tf.split(outputs, 2, axis=-1)
     return ReturnDistribution(values, tf.nn.log_softmax(logits))
+
+  def changes(self, factor: tf.Tensor) -> List[streams.Change]:
+    is_value = tf.range(2 * self.num_particles) < self.num_particles
+    return self._stream.changes(
+      lambda outputs: tf.where(is_value, factor * outputs, outputs)
+    )
 
 
 class _Categorical(tf.keras.layers.Layer):
@@ -86,3 +97,11 @@ class _Categorical(tf.keras.layers.Layer):
     atoms = tf.linspace(*map(tf.constant, self.support), self.num_particles)
     values = tf.zeros_like(logits) + atoms
     return ReturnDistribution(values, tf.nn.log_softmax(logits))
+
+  def changes(self, factor: tf.Tensor) -> List[streams.Change]:
+    matrix, shift = categorical_ops.resample(
+      self.num_particles, *self.support, factor
+    )
+    return self._stream.changes(
+      lambda logits: tf.linalg.matmul(logits, matrix), shift
+    )

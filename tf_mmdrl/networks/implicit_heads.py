@@ -6,13 +6,13 @@ from the same weights.
 """
 
 import math
-from typing import Optional, Tuple
+from typing import List, Optional, Tuple
 
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.networks import draws, heads
+from tf_mmdrl.networks import draws, heads, streams
 
 BASES = ("uniform", "normal")
 
@@ -87,6 +87,9 @@ class _Images(tf.keras.layers.Layer):
     values.set_shape([None, None, numbers.shape[1]])
     return values
 
+  def changes(self, factor: tf.Tensor) -> List[streams.Change]:
+    return self._stream.changes(lambda values: factor * values)
+
   def _expand(self, numbers):
     """[B, N, n]: cos(pi i u), i = 0 .. n - 1 (IQN, equation 4)."""
     if self._hidden is not None:
@@ -119,6 +122,9 @@ class _Implicit(tf.keras.layers.Layer):
     values = self._images(features, numbers, training=training, seed=seed)
     levels = tf.zeros_like(values) + levels[:, tf.newaxis]
     return ReturnDistribution(values, levels=levels)
+
+  def changes(self, factor: tf.Tensor) -> List[streams.Change]:
+    return self._images.changes(factor)
 
   def _levels(self, shape, seed: Optional[tf.Tensor]) -> tf.Tensor:
     """[B, N] in (0, 1)."""
@@ -157,6 +163,9 @@ class _Fractions(tf.keras.layers.Layer):
       zeros + tf.stop_gradient(log_weights)[:, tf.newaxis],
       zeros + middles[:, tf.newaxis],
     )
+
+  def changes(self, factor: tf.Tensor) -> List[streams.Change]:
+    return self._images.changes(factor)
 
   def propose(self, features) -> Tuple[tf.Tensor, tf.Tensor]:
     """Log-weights [B, N] and fractions tau_0 = 0 .. tau_N = 1, [B, N + 1]."""

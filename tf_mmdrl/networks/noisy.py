@@ -17,6 +17,7 @@ class NoisyDense(tf.keras.layers.Layer):
     activation: Any = None,
     *,
     sigma: float = 0.5,
+    scale: float = 1.0,
     share: int = 1,
     **options,
   ):
@@ -26,12 +27,14 @@ class NoisyDense(tf.keras.layers.Layer):
       units: outputs.
       activation: of them.
       sigma: sigma_0 of Section 3.2, the deviations' first size.
+      scale: what multiplies the means' first size.
       share: so many neighbouring outputs have one noise.
       **options: Keras'.
     """
     super().__init__(**options)
     self._units = units
     self._sigma = sigma
+    self._scale = scale
     self._share = share
     self._activation = tf.keras.activations.get(activation)
 
@@ -43,13 +46,14 @@ class NoisyDense(tf.keras.layers.Layer):
     def weight(name, shape, initializer):
       return self.add_weight(name, shape, initializer=initializer)
 
-    mean = tf.keras.initializers.RandomUniform(-bound, bound)
+    first = self._scale * bound
+    mean = tf.keras.initializers.RandomUniform(-first, first)
     deviation = tf.keras.initializers.Constant(self._sigma * bound)
     self._kernel = weight("kernel", [width, self._units], mean)
     self._kernel_deviation = weight(
       "kernel_deviation", [width, self._units], deviation
     )
-    mean = tf.keras.initializers.RandomUniform(-bound, bound)
+    mean = tf.keras.initializers.RandomUniform(-first, first)
     self._bias = weight("bias", [self._units], mean)
     self._bias_deviation = weight("bias_deviation", [self._units], deviation)
     super().build(input_shape)

@@ -1,17 +1,23 @@
 """The network: a torso of Keras layers and a head that emits returns."""
 
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import tensorflow as tf
 from tf_agents.networks import network, utils
 from tf_agents.utils import nest_utils
 
 from tf_mmdrl.core import errors, specs
-from tf_mmdrl.networks import heads, streams, torsos
+from tf_mmdrl.networks import heads, streams, torsos, units
 
 
 class ReturnNetwork(network.Network):
-  """observation -> the return distribution of each action, `[B, A, N]`."""
+  """observation -> the return distribution of each action, `[B, A, N]`.
+
+  Its layers work in units of return; what it gives is in natural rewards.
+
+  Attributes:
+    unit: [] variable, how many natural rewards one unit is. Agents set it.
+  """
 
   def __init__(
     self,
@@ -28,6 +34,7 @@ class ReturnNetwork(network.Network):
     make_initializer: Callable[
       [], tf.keras.initializers.Initializer
     ] = torsos.authors_initializer,
+    output_scale: float = 0.1,
     dueling: bool = False,
     noisy_layers: bool = False,
     noise: float = 0.5,
@@ -50,6 +57,10 @@ class ReturnNetwork(network.Network):
       activation: of every layer but the last.
       make_initializer: makes the initialiser of each layer's kernel; the
         authors' by default. Noisy layers have their own.
+      output_scale: what multiplies the last layer's first weights. With the
+        authors' 1, the first particles lie about a unit apart; bootstrapped
+        from each other, some of them then run far away from any return before
+        rewards bring them back.
       dueling: separate streams for value and advantage.
       noisy_layers: noise in the weights of the head's dense layers, for
         exploration.
@@ -74,7 +85,9 @@ class ReturnNetwork(network.Network):
     plain = torsos.Builder(activation, make_initializer, padding)
     self._torso = plain.torso(conv_layer_params, fc_layer_params[:-1])
     # Noise in what comes before would shake every action's value alike.
-    builder = plain._replace(noise=noise if noisy_layers else None)
+    builder = plain._replace(
+      noise=noise if noisy_layers else None, output_scale=output_scale
+    )
 
     def make_stream(width: int, **options) -> streams.ActionStream:
       return streams.ActionStream(
@@ -88,6 +101,7 @@ class ReturnNetwork(network.Network):
 
     self._head = head(make_stream)
     self._noisy_layers = noisy_layers
+    self.unit = units.variable()
 
   @property
   def num_particles(self) -> int:
@@ -150,10 +164,23 @@ class ReturnNetwork(network.Network):
       options["num_particles"] = num_particles
     if even_levels and self.is_implicit:
       options["even_levels"] = True
-    output = self._head(
-      features, training=training, seed=seed, **options
-    ).as_nest()
+    returns = self._head(features, training=training, seed=seed, **options)
+    output = returns.map_values(lambda z: self.unit * z).as_nest()
     return tf.nest.map_structure(squash.unflatten, output), network_state
+
+  def unit_changes(self, unit: tf.Tensor) -> List[streams.Change]:
+    """What to change so that another unit gives the same natural rewards.
+
+    Exact for powers of two, but for C51's head, whose probabilities belong to
+    other atoms then.
+
+    Args:
+      unit: [] the new unit.
+
+    Returns:
+      The changes of weights; that of the unit is not among them.
+    """
+    return self._head.changes(self.unit / unit)
 
   def features(self, observation, training=False) -> tf.Tensor:
     """One [B, F] tensor of a (nested) observation."""

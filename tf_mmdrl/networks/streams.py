@@ -1,11 +1,25 @@
 """The last layers: from features to some numbers for each action."""
 
-from typing import Optional, Sequence
+from typing import Callable, List, NamedTuple, Optional, Sequence
 
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.networks import draws, noisy, torsos
+
+
+class Change(NamedTuple):
+  """How a weight changes with the unit of return.
+
+  Attributes:
+    variable: the weight.
+    new: its value -> the new one.
+    moments: whether an optimizer's moments of it change alike.
+  """
+
+  variable: tf.Variable
+  new: Callable[[tf.Tensor], tf.Tensor]
+  moments: bool = True
 
 
 class ActionStream(tf.keras.layers.Layer):
@@ -74,3 +88,37 @@ class ActionStream(tf.keras.layers.Layer):
       return outputs
     value = run(self._value, 1)[:, tf.newaxis]
     return value + outputs - tf.reduce_mean(outputs, axis=1, keepdims=True)
+
+  def changes(
+    self,
+    linear: Callable[[tf.Tensor], tf.Tensor],
+    shift: Optional[tf.Tensor] = None,
+  ) -> List[Change]:
+    """What makes the stream emit `linear(outputs) + shift` from now on.
+
+    Args:
+      linear: [..., W] -> [..., W].
+      shift: [W], or None for no shift.
+
+    Returns:
+      The changes of the last layers' weights.
+    """
+    # A shift of all advantages would cancel; the value's does not.
+    shifted = self._value or self._advantage
+    found = []
+    for layers in (self._advantage, self._value or ()):
+      for weight in layers[-1].weights if layers else ():
+        add = shift if layers is shifted and "bias:" in weight.name else None
+        found.append(self._change(weight, linear, add, shift is None))
+    return found
+
+  def _change(self, weight, linear, shift, moments) -> Change:
+    width = self._shape[-1]
+
+    def new(value):
+      value = linear(tf.reshape(value, [-1, width]))
+      if shift is not None:
+        value += shift
+      return tf.reshape(value, weight.shape)
+
+    return Change(weight, new, moments)

@@ -28,6 +28,22 @@ def authors_initializer() -> tf.keras.initializers.Initializer:
   )
 
 
+class Scaled(tf.keras.initializers.Initializer):
+  """Another initialiser's values times a number."""
+
+  def __init__(self, initializer: tf.keras.initializers.Initializer, scale):
+    self._initializer = initializer
+    self._scale = scale
+
+  def __call__(self, shape, dtype=None, **options):
+    """Values of that shape."""
+    return self._scale * self._initializer(shape, dtype=dtype, **options)
+
+  def get_config(self):
+    """The arguments."""
+    return {"initializer": self._initializer, "scale": self._scale}
+
+
 class Builder(NamedTuple):
   """How the layers of a network are made.
 
@@ -37,12 +53,14 @@ class Builder(NamedTuple):
     padding: of convolutions; "valid", as in Mnih et al. (2015), or "same", as
       in the authors' code.
     noise: sigma_0 of dense layers that are noisy; None: they are not.
+    output_scale: what multiplies the last layer's first weights.
   """
 
   activation: Any
   make_initializer: Callable[[], tf.keras.initializers.Initializer]
   padding: str = "valid"
   noise: Optional[float] = None
+  output_scale: float = 1.0
 
   def torso(
     self,
@@ -77,14 +95,23 @@ class Builder(NamedTuple):
   ) -> tf.keras.layers.Layer:
     """A new last layer, in float32 always: returns need the digits."""
     share = {} if self.noise is None else {"share": share_noise}
-    return self.dense(units, name, dtype="float32", **share)
+    return self.dense(
+      units, name, scale=self.output_scale, dtype="float32", **share
+    )
 
-  def dense(self, units: int, name: str, **options) -> tf.keras.layers.Layer:
+  def dense(
+    self, units: int, name: str, scale: float = 1.0, **options
+  ) -> tf.keras.layers.Layer:
     """A new dense layer, noisy if all are."""
     if self.noise is not None:
-      return noisy.NoisyDense(units, name=name, sigma=self.noise, **options)
+      return noisy.NoisyDense(
+        units, name=name, sigma=self.noise, scale=scale, **options
+      )
+    initializer = self.make_initializer()
+    if scale != 1:
+      initializer = Scaled(initializer, scale)
     return tf.keras.layers.Dense(
-      units, name=name, kernel_initializer=self.make_initializer(), **options
+      units, name=name, kernel_initializer=initializer, **options
     )
 
 

@@ -115,9 +115,11 @@ def load(
   path = directory / str(number) / "variables" / "variables"
   reader = tf.train.load_checkpoint(str(path))
   for index, variable in enumerate(net.variables):
-    variable.assign(
-      reader.get_tensor(f"model_variables/{index}/.ATTRIBUTES/VARIABLE_VALUE")
-    )
+    key = f"model_variables/{index}/.ATTRIBUTES/VARIABLE_VALUE"
+    if variable is getattr(net, "unit", None) and not reader.has_tensor(key):
+      variable.assign(1.0)  # exported when networks had no unit
+      continue
+    variable.assign(reader.get_tensor(key))
   _, functions = signatures.build(net)
 
   def act(observation):

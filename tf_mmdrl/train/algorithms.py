@@ -84,7 +84,10 @@ ALGORITHMS: Dict[str, Algorithm] = {
   ),
   "weighted_mmdqn": Algorithm(_PROPOSED, "particles with learnt weights"),
   "adversarial_mmdqn": Algorithm(
-    _PROPOSED, "the kernel learns to tell prediction and target apart"
+    _PROPOSED,
+    "the kernel learns to tell prediction and target apart",
+    # The map would only grow steeper under a kernel with a tail.
+    {"agent.kernel": "gaussian_mixture:1..10"},
   ),
   "rainbow_mmdqn": Algorithm(
     f"{_MMDQN}, and Hessel et al., 2018",

@@ -24,6 +24,8 @@ _CHARTS = {
     "Loss": ["^Learning/loss$"],
     "Gradient norm": [".*/gradient_norm$"],
     "Expected return": [".*/expected_return$"],
+    "Unit of return": ["^Learning/unit$"],
+    "Share beyond the loss's reach": ["^Learning/beyond_reach$"],
   },
   "Collection": {
     "Steps a second": ["^Collection/steps_per_second$"],

@@ -45,6 +45,11 @@ class AgentConfig(settings.Group):
   munchausen: bool = settings.setting(
     False, "a log-policy bonus and a soft target"
   )
+  unit: str = settings.setting(
+    "auto",
+    "natural rewards of one unit of return, in which losses are computed;"
+    " auto: found from the rewards",
+  )
   reward_scale: float = settings.setting(
     1.0, "what multiplies rewards in learning", above=0
   )
@@ -53,12 +58,15 @@ class AgentConfig(settings.Group):
     "what exploring actions maximise: mean, thompson, bootstrapped, ucb:BETA,"
     " boltzmann:T",
   )
-  kernel: str = settings.setting("gaussian_mixture:1..10", "kernel of the MMD")
+  kernel: str = settings.setting(
+    "smooth_energy:1",
+    "kernel of the MMD, in units; gaussian_mixture:1..10 is the paper's",
+  )
   kappa: float = settings.setting(
     1.0, "of the Huber loss of quantiles: qrdqn, iqn, fqf", low=0
   )
-  v_min: float = settings.setting(-10.0, "lowest atom: c51, rainbow")
-  v_max: float = settings.setting(10.0, "highest atom: c51, rainbow")
+  v_min: float = settings.setting(-10.0, "lowest atom, in units: c51, rainbow")
+  v_max: float = settings.setting(10.0, "highest atom, in units: c51, rainbow")
   base: str = settings.setting(
     "uniform",
     "what implicit particles are drawn from: implicit_mmdqn",
@@ -97,6 +105,11 @@ class NetworkConfig(settings.Group):
   )
   num_particles: int = settings.setting(
     200, "N: particles, quantiles or atoms of an action", low=1
+  )
+  output_scale: float = settings.setting(
+    0.1,
+    "what multiplies the last layer's first weights; 1 in the authors' code",
+    above=0,
   )
   dueling: bool = settings.setting(False, "separate value and advantage")
   noisy: bool = settings.setting(

@@ -24,6 +24,8 @@ COLUMNS = (
   "evaluation_score",
   "evaluation_episodes",
   "evaluation_human_normalized",
+  "unit",
+  "beyond_reach",
 )
 
 
@@ -79,6 +81,8 @@ class Metrics:
     scores: Sequence[float],
     replay_steps: int,
     evaluation: Optional[Evaluation],
+    unit: float,
+    beyond_reach: float,
   ) -> Dict[str, Any]:
     """Writes a row; what is unknown stays empty, and None in the result."""
     score = evaluation.mean if evaluation else None
@@ -95,6 +99,8 @@ class Metrics:
       "evaluation_human_normalized": (
         None if score is None else human_normalized(self._game, score)
       ),
+      "unit": unit,
+      "beyond_reach": beyond_reach,
     }
     line = _line(["" if row[c] is None else row[c] for c in self._columns])
     self._text += line
@@ -147,6 +153,29 @@ def last(text: str, column: str) -> Optional[float]:
   """The newest known value of a column."""
   known = (row[column] for row in reversed(parse(text)))
   return next((value for value in known if value is not None), None)
+
+
+def describe_unit(
+  rows: Sequence[Dict[str, Optional[float]]], now: float
+) -> List[str]:
+  """Lines that tell the unit of return over a run and what the loss saw."""
+  changes: List[str] = []
+  before = None
+  for row in rows:
+    if row.get("unit") not in (None, before):
+      before = row["unit"]
+      changes.append(f"{before:g} at step {row['step']:,.0f}")
+  lines = [f"unit of return: {now:g} natural rewards"]
+  if len(changes) > 1:
+    lines.append(f"  over time: {', '.join(changes)}")
+  known = [row["beyond_reach"] for row in rows if row.get("beyond_reach")]
+  largest = max((share for share in known if share is not None), default=0.0)
+  last_share = (rows[-1].get("beyond_reach") or 0.0) if rows else 0.0
+  lines.append(
+    f"beyond the loss's reach: {last_share:.0%} of the targets, at most"
+    f" {largest:.0%}"
+  )
+  return lines
 
 
 def _line(cells: Sequence[Any]) -> str:

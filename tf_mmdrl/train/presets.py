@@ -85,9 +85,7 @@ PRESETS: Dict[str, Preset] = {
     "CartPole or another small task of Gymnasium, 60k steps",
     Config().replace(
       environment=dict(name="CartPole-v1", num_envs=8),
-      # Returns of up to 100 become 3. At 10 a Gaussian kernel of bandwidth 10
-      # has lost sight of the worst surprises, a fall that no one saw coming.
-      agent=dict(n_step=3, reward_scale=0.03, v_min=-4.0, v_max=4.0),
+      agent=dict(n_step=3),
       network=dict(num_particles=50),
       replay=dict(capacity=60_000),
       optimizer=dict(learning_rate=1e-3, epsilon=1e-5),
@@ -117,8 +115,12 @@ PRESETS: Dict[str, Preset] = {
       environment=dict(
         name="Breakout", num_envs=1, protocol="paper", rebuild_period=250_000
       ),
-      agent=dict(gamma=0.99, n_step=1, kernel="gaussian_mixture:1..10"),
-      network=dict(torso="nature", padding="same", num_particles=200),
+      agent=dict(
+        gamma=0.99, n_step=1, unit="1", kernel="gaussian_mixture:1..10"
+      ),
+      network=dict(
+        torso="nature", padding="same", num_particles=200, output_scale=1.0
+      ),
       replay=dict(capacity=1_000_000),
       optimizer=dict(learning_rate=5e-5, epsilon=0.01 / 32),
       schedule=dict(

@@ -174,6 +174,8 @@ class Trainer:
       scores=collector.scores,
       replay_steps=state.buffer.replay.num_steps,
       evaluation=evaluation,
+      unit=float(state.agent.unit.numpy()),
+      beyond_reach=float(state.agent.beyond_reach.numpy()),
     )
     collector.scores.clear()
     self._changed = True

@@ -21,6 +21,8 @@ _SCALARS = {
   "evaluation_human_normalized": "Score/evaluation_human_normalized",
   "loss": "Learning/loss",
   "updates": "Learning/updates",
+  "unit": "Learning/unit",
+  "beyond_reach": "Learning/beyond_reach",
   "epsilon": "Collection/epsilon",
   "episodes": "Collection/episodes",
   "replay_steps": "Collection/replay_steps",

@@ -1,0 +1,258 @@
+"""The unit of return: found from rewards, exact, and not seen by users."""
+
+import agent_fixtures as fixtures
+import family
+import numpy as np
+import pytest
+import tensorflow as tf
+from tf_agents.policies import policy_saver
+from tf_agents.trajectories import time_step as ts
+
+from tf_mmdrl.agents import unit as units
+from tf_mmdrl.core import errors
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.networks.units import InUnits
+from tf_mmdrl.ops import kernels
+
+_FAMILY = pytest.mark.parametrize("name", family.FAMILY)
+_OBSERVATIONS = np.random.default_rng(5).normal(size=[16, 4]).astype("f")
+
+
+def _returns(net):
+  output, _ = net(_OBSERVATIONS)
+  return ReturnDistribution.of(output)
+
+
+def _batch(scale=1.0, size=16, seed=0):
+  batch = fixtures.experience(batch=size, seed=seed)
+  return batch._replace(reward=scale * batch.reward)
+
+
+def _change(agent, unit):
+  both = (agent._network, agent._target_network)
+  units.change(
+    both, agent._groups(), tf.constant(unit), is_first=tf.constant(False)
+  )
+
+
+@_FAMILY
+@pytest.mark.parametrize("unit", [2.0**-9, 0.5, 64.0])
+def test_a_change_leaves_what_networks_represent(name, unit):
+  agent = family.make(name)
+  agent.train(_batch())
+  before = [_returns(n) for n in (agent._network, agent._target_network)]
+  _change(agent, unit)
+  assert float(agent.unit) == unit
+  for net, old in zip((agent._network, agent._target_network), before):
+    new = _returns(net)
+    if name in ("c51", "rainbow"):
+      continue  # its atoms lie elsewhere; see the next test
+    np.testing.assert_array_equal(new.values, old.values)
+    np.testing.assert_array_equal(new.weights(), old.weights())
+
+
+@pytest.mark.parametrize("name", ["c51", "rainbow"])
+def test_atoms_move_and_their_mean_nearly_stays(name):
+  agent = family.make(name)
+  # A distribution well inside the atoms, whatever the observation.
+  for change in agent._network.unit_changes(tf.constant(1.0)):
+    variable, is_value = (
+      change.variable,
+      "advantage" not in change.variable.name,
+    )
+    bump = -4 * np.square(np.linspace(-3, 3, 11) - 0.6)
+    is_bias = "bias:" in variable.name and is_value
+    value = np.tile(bump, variable.shape[-1] // 11) if is_bias else 0.0
+    variable.assign(tf.broadcast_to(tf.cast(value, tf.float32), variable.shape))
+  before = _returns(agent._network).mean()
+  np.testing.assert_allclose(before, 0.6, atol=0.01)
+  for unit in (2.0, 1.0, 0.5, 1.0):
+    _change(agent, unit)
+    np.testing.assert_allclose(
+      _returns(agent._network).mean(), before, atol=0.15
+    )
+
+
+@pytest.mark.parametrize("name", ["mmdqn", "qrdqn", "iqn", "c51", "dqn", "fqf"])
+@pytest.mark.parametrize("k", [-12, 5])
+def test_powers_of_two_change_no_bit_of_learning(name, k):
+  agents = [family.make(name, unit="auto") for _ in range(2)]
+  scales = (1.0, 2.0**k)
+  for step in range(12):
+    growth = 3.0**step  # so that the unit changes, too
+    losses = [
+      agent.train(_batch(scale * growth, seed=step)).loss.numpy()
+      for agent, scale in zip(agents, scales)
+    ]
+    assert losses[0] == losses[1]
+  assert float(agents[0].unit) > 1000
+  assert float(agents[1].unit) == float(agents[0].unit) * 2.0**k
+  for one, other in zip(*(agent._trained() for agent in agents)):
+    np.testing.assert_array_equal(one, other)
+  ours, theirs = (_returns(agent._network).values for agent in agents)
+  np.testing.assert_array_equal(theirs, 2.0**k * ours)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6, 1e30])
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_returns_are_of_a_few_units(scale, jit_compile):
+  agent = family.make("mmdqn", unit="auto", jit_compile=jit_compile)
+  for seed in range(5):
+    agent.train(_batch(scale, seed=seed))
+  size = float(agent.return_size())
+  # Standard normal rewards, discount 0.9: a root mean square of 2.3 or so, and
+  # the rewards' own.
+  assert 1.5 * scale < size < 5 * scale
+  assert 0.75 <= size / float(agent.unit) <= 4
+  assert np.log2(float(agent.unit)) % 1 == 0
+
+
+def test_zeros_say_nothing_and_the_first_reward_sets_the_unit():
+  agent = family.make("mmdqn", unit="auto", target_update_period=100)
+  for _ in range(3):
+    agent.train(_batch(0.0))
+  assert float(agent.unit) == 1 and float(agent.return_size()) == 0
+  weights = [w.numpy() for w in agent._target_network.trainable_weights]
+  agent.train(_batch(1e4))
+  assert float(agent.unit) > 1000
+  for before, now in zip(weights, agent._target_network.trainable_weights):
+    np.testing.assert_array_equal(now, before)  # in units, as they were
+
+
+def test_an_outlier_does_not_take_the_rest_out_of_sight():
+  agent = family.make("mmdqn", unit="auto")
+  for seed in range(300):
+    batch = _batch(size=64, seed=seed)
+    if seed == 20:
+      reward = batch.reward.numpy()
+      reward[0, 0] = 1e9
+      batch = batch._replace(reward=tf.constant(reward))
+    assert np.isfinite(agent.train(batch).loss)
+  assert float(agent.unit) <= 4
+
+
+def test_a_number_stays():
+  agent = family.make("mmdqn", unit=3.0)
+  agent.train(_batch(1e5))
+  assert float(agent.unit) == 3
+
+
+@pytest.mark.parametrize("unit", [0, -1.0, "large", None, float("nan")])
+def test_a_bad_unit_is_said(unit):
+  with pytest.raises(errors.UserError, match="unit must be 'auto' or a posit"):
+    family.make("mmdqn", unit=unit)
+
+
+def test_losses_are_those_of_rewards_in_units():
+  """unit = 4 on rewards of 4 x equals unit = 1 on x."""
+  agents = [family.make("mmdqn", unit=unit) for unit in (1.0, 4.0)]
+  infos = [agent.train(_batch(unit)) for agent, unit in zip(agents, (1.0, 4.0))]
+  np.testing.assert_array_equal(infos[0].loss, infos[1].loss)
+  np.testing.assert_allclose(
+    infos[1].extra.td_error, 4 * infos[0].extra.td_error, rtol=1e-6
+  )
+
+
+_OPTIMIZERS = {
+  "adam": (lambda: tf.keras.optimizers.Adam(1e-2), 2),
+  "rmsprop": (lambda: tf.keras.optimizers.RMSprop(1e-2, momentum=0.9), 2),
+  "sgd": (lambda: tf.keras.optimizers.SGD(1e-2, momentum=0.9), 1),
+  "legacy": (lambda: tf.keras.optimizers.legacy.Adam(1e-2), 2),
+  "v1": (lambda: tf.compat.v1.train.AdamOptimizer(1e-2), 2),
+}
+
+
+@pytest.mark.parametrize("name", _OPTIMIZERS)
+def test_moments_change_with_the_weights(name):
+  make, count = _OPTIMIZERS[name]
+  agent = fixtures.make_agent(optimizer=make())
+  agent.train(_batch())
+  changed = {id(c.variable) for c in agent._network.unit_changes(1.0)}
+  assert len(changed) == 2
+  before = {
+    id(weight): [
+      (np.array(moment), power)
+      for moment, power in units._moments(agent._optimizer, weight)
+    ]
+    for weight in agent._trained()
+  }
+  assert all(len(moments) == count for moments in before.values())
+  _change(agent, 4.0)
+  for weight in agent._trained():
+    factor = 0.25 if id(weight) in changed else 1.0
+    now = units._moments(agent._optimizer, weight)
+    for (old, power), (new, _) in zip(before[id(weight)], now):
+      np.testing.assert_array_equal(new, old * factor**power)
+
+
+def test_a_network_of_ones_own_keeps_its_first_unit():
+  table = np.zeros([2, 3, 4])
+  net = fixtures.TableNetwork(fixtures.OBSERVATION, table)
+  agent = fixtures.make_agent(net, unit="auto")
+  assert isinstance(agent.return_network, InUnits)
+  agent.train(_batch(100.0))
+  first = float(agent.unit)
+  assert first >= 32
+  for _ in range(3):
+    agent.train(_batch(1e6))
+  assert float(agent.unit) == first
+
+
+def test_policies_exports_and_checkpoints_carry_it(tmp_path):
+  agent = family.make("mmdqn", unit="auto")
+  for seed in range(3):
+    agent.train(_batch(1e3, seed=seed))
+  unit = float(agent.unit)
+  assert unit > 100
+  path = tf.train.Checkpoint(agent=agent).write(str(tmp_path / "agent"))
+  other = family.make("mmdqn", unit="auto")
+  tf.train.Checkpoint(agent=other).read(path).assert_consumed()
+  assert float(other.unit) == unit
+  assert float(other.return_size()) == float(agent.return_size())
+  for one, two in zip(agent.state_variables(), other.state_variables()):
+    np.testing.assert_array_equal(one, two)
+  policy_saver.PolicySaver(agent.policy, batch_size=None).save(
+    str(tmp_path / "policy")
+  )
+  loaded = tf.saved_model.load(str(tmp_path / "policy"))
+  assert unit in [float(v) for v in loaded.model_variables if v.shape == []]
+  step = ts.restart(_OBSERVATIONS, 16)
+  np.testing.assert_array_equal(
+    loaded.action(step, ()).action, agent.policy.action(step).action
+  )
+
+
+def test_a_blind_kernel_says_so_once(capfd):
+  agent = fixtures.make_agent(
+    unit=1.0, learning_rate=1e-5, kernel=kernels.gaussian_mixture()
+  )
+  train = tf.function(agent.train)
+  batch = _batch()
+  batch = batch._replace(reward=1e6 + 0 * batch.reward)
+  for _ in range(1400):
+    train(batch)
+  told = capfd.readouterr().err
+  assert told.count("warning: MMDQNAgent") == 1
+  assert "100 % of the particles" in told and 'unit="auto"' in told
+  assert float(agent.beyond_reach) == 1
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_a_unit_far_from_returns_is_said_once(capfd, scale):
+  agent = fixtures.make_agent(unit=1.0)
+  train = tf.function(agent.train)
+  for _ in range(1100):
+    train(_batch(scale))
+  told = capfd.readouterr().err
+  assert told.count("warning: MMDQNAgent") == 1
+  assert "one unit of return is 1 " in told
+
+
+def test_a_kernel_that_sees_says_nothing(capfd):
+  kernel = kernels.gaussian_mixture()
+  agent = fixtures.make_agent(unit="auto", kernel=kernel)
+  train = tf.function(agent.train)
+  for _ in range(1100):
+    train(_batch(1e6))
+  assert "warning" not in capfd.readouterr().err
+  assert float(agent.beyond_reach) < 0.1

@@ -1,0 +1,102 @@
+"""Tells when a loss has lost sight of its targets, so that none fails silently.
+
+A Gaussian kernel passes no gradient between particles that are far apart, and
+C51's atoms cannot express what lies beyond them. The loss may fall even so.
+"""
+
+import sys
+
+import tensorflow as tf
+
+from tf_mmdrl.agents.unit import Unit
+
+PERIOD = 64  # updates between two looks
+_LOOKS = 16  # that a judgement needs
+_MEMORY = 64  # looks that the average goes back, nearly
+_TOO_MANY = 0.5  # share out of sight
+_TOO_MANY_UNITS = 64  # of a return, or returns of a unit, if it is fixed
+
+
+def is_due(step: tf.Tensor) -> tf.Tensor:
+  """Whether to look at an update with this number."""
+  return step % PERIOD == 0
+
+
+class Sight(tf.Module):
+  """How much of the target the loss sees.
+
+  Attributes:
+    beyond: [] the share that is out of reach, averaged; 0 if nothing ever is.
+  """
+
+  def __init__(self, unit: Unit, *, agent: str, beyond_what: str):
+    """Begins with nothing seen.
+
+    Args:
+      unit: what measures returns.
+      agent: the class that the user made, for the message.
+      beyond_what: the end of "50 % of the ...".
+    """
+    super().__init__(name="sight")
+    self._measure = unit
+    self._agent = agent
+    self._beyond_what = beyond_what
+
+    def state(value, dtype, name):
+      return tf.Variable(
+        value,
+        trainable=False,
+        dtype=dtype,
+        name=name,
+        aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+      )
+
+    self.beyond = state(0.0, tf.float32, "beyond")
+    self._looks = state(0, tf.int64, "looks")
+    self._told = state(False, tf.bool, "told")
+
+  def look(self, share: tf.Tensor, unit: tf.Tensor, step: tf.Tensor) -> None:
+    """Averages in the share of one update; says so once if it stays large.
+
+    Args:
+      share: [] out of reach, in [0, 1].
+      unit: [] natural rewards of one unit.
+      step: [] the train step.
+    """
+    self._looks.assign_add(1)
+    memory = tf.cast(tf.minimum(self._looks, _MEMORY), tf.float32)
+    self.beyond.assign_add((share - self.beyond) / memory)
+    size, is_bad = self._measure.size(), self.beyond > _TOO_MANY
+    if not self._measure.is_auto:
+      too_large = size > _TOO_MANY_UNITS * unit
+      too_small = (size > 0) & (size < unit / _TOO_MANY_UNITS)
+      is_bad |= too_large | too_small
+
+    def tell():
+      # A terminal may show a progress line.
+      begin = "\n" if sys.stderr.isatty() else ""
+      tf.print(
+        f"{begin}warning: {self._agent} learns little or nothing. At step",
+        step,
+        "one unit of return is",
+        unit,
+        "and returns are about",
+        size,
+        "natural rewards;",
+        tf.cast(tf.round(100 * self.beyond), tf.int32),
+        f"% of {self._beyond_what}. {self._advice()}",
+        output_stream=sys.stderr,
+      )
+      self._told.assign(True)
+      return True
+
+    judging = (self._looks >= _LOOKS) & ~self._told
+    tf.cond(judging & is_bad, tell, lambda: False)
+
+  def _advice(self) -> str:
+    if self._measure.is_auto:
+      return (
+        "Choose a kernel with a tail, kernels.smooth_energy(1.0) (in mmdrl"
+        " train, --set agent.kernel=smooth_energy:1)."
+      )
+    return 'Pass unit="auto" (in mmdrl train, --set agent.unit=auto).'

@@ -1,0 +1,194 @@
+"""The unit of return: agents learn in units, users see natural rewards.
+
+Kernels, supports and Huber's kappa have a size of their own, and returns should
+be of that size. The unit is found from the rewards that were seen
+(`ops.return_size` says how) and is a power of two, so that dividing by it, and
+changing it, are exact: what a network represents does not change by a bit, nor
+does anything that a run does if all rewards are multiplied by a power of two.
+
+PopArt (van Hasselt et al., "Learning values across many orders of magnitude",
+2016) changes its scale in the same way, at every update and up to rounding.
+"""
+
+from typing import Iterable, NamedTuple, Sequence, Tuple, Union
+
+import tensorflow as tf
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.networks import streams
+from tf_mmdrl.ops import return_size
+
+AUTO = "auto"
+
+# Returns of so many units, as a root mean square, are what the unit aims at
+# (up to twice as many, because it is a power of two) ...
+_WANTED = 1.5
+# ... and within these bounds it stays as it is.
+_LEAST, _MOST = 0.75, 4.0
+_MEMORY = 1000  # updates that the averages look back, nearly
+_LARGEST_EXPONENT = 100  # of the unit: float32 ends at 127
+
+
+class Group(NamedTuple):
+  """Weights and the optimizer that moves them."""
+
+  optimizer: tf.keras.optimizers.Optimizer
+  weights: Sequence[tf.Variable]
+
+
+class Unit(tf.Module):
+  """Measures returns, and says which unit suits them.
+
+  Attributes:
+    is_auto: whether the unit follows the measure.
+    initial: the unit before anything is known, or for good.
+    known: whether a reward other than 0 was seen, so that there is a measure.
+  """
+
+  def __init__(self, unit: Union[str, float]):
+    """Begins with nothing seen.
+
+    Args:
+      unit: "auto", or how many natural rewards one unit is.
+    """
+    super().__init__(name="unit")
+    self.is_auto = unit == AUTO
+    self.initial = 1.0 if self.is_auto else _number(unit)
+
+    def state(value, dtype, name):
+      return tf.Variable(
+        value,
+        trainable=False,
+        dtype=dtype,
+        name=name,
+        aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+      )
+
+    zeros = [0.0] * return_size.NUM_STATISTICS
+    self._average = state(zeros, tf.float32, "average")
+    self._batches = state(0, tf.int64, "batches")
+    self.known = state(False, tf.bool, "known")
+
+  def follow(
+    self, statistics: tf.Tensor, unit: tf.Tensor
+  ) -> Tuple[tf.Tensor, tf.Tensor]:
+    """Averages in what a batch said, and chooses the unit by it.
+
+    Args:
+      statistics: of `return_size.statistics`.
+      unit: [] the unit until now.
+
+    Returns:
+      [] the unit to have, `unit` itself unless returns have left it, and []
+      whether it is the first.
+    """
+    self._batches.assign_add(1)
+    memory = tf.minimum(self._batches, _MEMORY)  # the mean of all at first
+    share = 1 / tf.cast(memory, tf.float32)
+    self._average.assign_add(share * (statistics - self._average))
+    size = return_size.return_size(self._average)
+    # In powers of two and relative to them, for exactness.
+    distance = size.exponent - return_size.exponent_of(unit)
+    in_units = size.relative * return_size.power_of_two(
+      tf.clip_by_value(distance, -60, 60)
+    )
+    best = size.exponent + return_size.exponent_of(size.relative / _WANTED)
+    best = tf.clip_by_value(best, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
+    is_first = size.known & ~self.known
+    leaves = size.known & ((in_units < _LEAST) | (in_units > _MOST))
+    self.known.assign(self.known | size.known)
+    wanted = return_size.power_of_two(best)
+    return tf.where(is_first | leaves, wanted, unit), is_first
+
+  def size(self) -> tf.Tensor:
+    """[] root mean square of returns in natural rewards; 0 if unknown."""
+    size = return_size.return_size(self._average)
+    found = size.relative * return_size.power_of_two(
+      tf.clip_by_value(size.exponent, -126, 127)
+    )
+    return tf.where(size.known, found, 0.0)
+
+
+def change(
+  networks, groups: Iterable[Group], unit: tf.Tensor, is_first: tf.Tensor
+) -> None:
+  """Gives networks another unit.
+
+  Args:
+    networks: each with a `unit`.
+    groups: the optimizers, whose moments change with the weights.
+    unit: [] the new unit.
+    is_first: whether there was none before. Then weights stay: what they made
+      of nothing was noise, in no unit.
+  """
+  for net in networks:
+    if hasattr(net, "unit_changes"):
+      for changed in net.unit_changes(unit):
+        _assign_unless(is_first, changed.variable, changed.new)
+        if changed.moments:
+          _change_moments(groups, changed, is_first)
+    net.unit.assign(unit)
+
+
+# What an optimizer keeps of a gradient's first power, and of its second: by the
+# names of Keras' lists, and of the slots of older optimizers.
+_POWERS = {
+  "_momentums": 1,
+  "momentums": 1,
+  "_average_gradients": 1,
+  "_velocities": 2,
+  "_velocity_hats": 2,
+  "_accumulators": 2,
+  "m": 1,
+  "momentum": 1,
+  "mg": 1,
+  "v": 2,
+  "vhat": 2,
+  "rms": 2,
+  "accumulator": 2,
+}
+
+
+def _assign_unless(condition: tf.Tensor, variable: tf.Variable, new) -> None:
+  now = tf.convert_to_tensor(variable)
+  variable.assign(tf.where(condition, now, new(now)))
+
+
+def _change_moments(
+  groups: Iterable[Group], changed: streams.Change, is_first: tf.Tensor
+) -> None:
+  """Near its minimum a loss in units has gradients that scale as weights do."""
+  for optimizer, weights in groups:
+    if not any(weight is changed.variable for weight in weights):
+      continue
+    for moment, power in _moments(optimizer, changed.variable):
+      for _ in range(power):
+        _assign_unless(is_first, moment, changed.new)
+
+
+def _moments(optimizer, variable):
+  """Pairs of a moment and its power; none of what is not known by name."""
+  if hasattr(optimizer, "get_slot_names"):  # Keras' legacy, tf.compat.v1
+    for name in optimizer.get_slot_names():
+      if name in _POWERS:
+        yield optimizer.get_slot(variable, name), _POWERS[name]
+    return
+  places = getattr(optimizer, "_index_dict", {})
+  key = optimizer._var_key(variable) if places else None
+  for name, power in _POWERS.items():
+    moments = getattr(optimizer, name, None)
+    if isinstance(moments, list) and moments and key in places:
+      yield moments[places[key]], power
+
+
+def _number(unit) -> float:
+  try:
+    number = float(unit)
+    if 0 < number < float("inf"):
+      return number
+  except (TypeError, ValueError):
+    pass  # the same message
+  raise errors.UserError(
+    f"unit must be {AUTO!r} or a positive number, how many natural rewards one"
+    f" unit is, got {unit!r}"
+  )
