@@ -131,13 +131,42 @@ def test_an_outlier_does_not_take_the_rest_out_of_sight():
   assert float(agent.unit) <= 4
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_an_update_that_fails_leaves_no_trace(bad):
+  agent = family.make("mmdqn", unit="auto")
+  agent.train(_batch(100.0))
+  before = [np.array(variable) for variable in agent.state_variables()]
+  batch = _batch(100.0)
+  reward = batch.reward.numpy()
+  reward[0, 0] = bad
+  with pytest.raises(tf.errors.InvalidArgumentError, match="finite numbers"):
+    agent.train(batch._replace(reward=tf.constant(reward)))
+  unit = float(agent.unit)
+  for old, now in zip(before, agent.state_variables()):
+    if "average" not in now.name and "batches" not in now.name:
+      np.testing.assert_array_equal(now, old)
+  agent.train(_batch(100.0))
+  assert float(agent.unit) == unit and np.isfinite(agent.return_size())
+
+
+def test_batches_that_teach_nothing_do_not_count():
+  agent = family.make("mmdqn", unit="auto")
+  step_type = np.full([16, 2], fixtures.LAST)
+  over = fixtures.experience(batch=16, step_type=step_type)
+  for seed in range(3):
+    agent.train(_batch(seed=seed))
+    size = float(agent.return_size())
+    agent.train(over)
+    assert float(agent.return_size()) == size
+
+
 def test_a_number_stays():
   agent = family.make("mmdqn", unit=3.0)
   agent.train(_batch(1e5))
   assert float(agent.unit) == 3
 
 
-@pytest.mark.parametrize("unit", [0, -1.0, "large", None, float("nan")])
+@pytest.mark.parametrize("unit", [0, -1.0, 1e-50, "large", None, float("nan")])
 def test_a_bad_unit_is_said(unit):
   with pytest.raises(errors.UserError, match="unit must be 'auto' or a posit"):
     family.make("mmdqn", unit=unit)
@@ -185,7 +214,7 @@ def test_moments_change_with_the_weights(name):
       np.testing.assert_array_equal(new, old * factor**power)
 
 
-def test_a_network_of_ones_own_keeps_its_first_unit():
+def test_a_network_of_ones_own_keeps_its_first_unit(capfd):
   table = np.zeros([2, 3, 4])
   net = fixtures.TableNetwork(fixtures.OBSERVATION, table)
   agent = fixtures.make_agent(net, unit="auto")
@@ -193,9 +222,12 @@ def test_a_network_of_ones_own_keeps_its_first_unit():
   agent.train(_batch(100.0))
   first = float(agent.unit)
   assert first >= 32
-  for _ in range(3):
-    agent.train(_batch(1e6))
+  train = tf.function(agent.train)
+  for _ in range(1100):
+    train(_batch(1e6))
   assert float(agent.unit) == first
+  told = capfd.readouterr().err
+  assert told.count("warning") == 1 and "use a ReturnNetwork" in told
 
 
 def test_policies_exports_and_checkpoints_carry_it(tmp_path):

@@ -151,10 +151,18 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     checks.check_output(self._network, num_actions)
     checks.check_output(self._target_network, num_actions)
     self._unit = units.Unit(unit)
-    for net in (self._network, self._target_network):
-      net.unit.assign(self._unit.initial)
+    both = (self._network, self._target_network)
+    for net in both:
+      if not self._unit.is_auto:
+        net.unit.assign(self._unit.initial)
+    self._unit_stays = not self._unit.is_auto or not all(
+      hasattr(net, "unit_changes") for net in both
+    )
     self._sight = sight.Sight(
-      self._unit, agent=type(self).__name__, beyond_what=self._BEYOND_WHAT
+      self._unit,
+      unit_stays=self._unit_stays,
+      agent=type(self).__name__,
+      beyond_what=self._BEYOND_WHAT,
     )
     self._optimizer = optimizer
     for group in self._groups():
@@ -279,7 +287,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
 
   @property
   def _can_be_blind(self) -> bool:
-    return self._has_a_reach or not self._unit.is_auto
+    return self._has_a_reach or self._unit_stays
 
   def _beyond_reach(
     self, predicted: ReturnDistribution, target: ReturnDistribution
@@ -331,7 +339,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       return
     both = (self._network, self._target_network)
     due = unit != self.unit
-    if not all(hasattr(net, "unit_changes") for net in both):
+    if self._unit_stays:
       due &= is_first  # which weights to change is not known
     _when(due, lambda: units.change(both, self._groups(), unit, is_first))
 

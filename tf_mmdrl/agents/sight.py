@@ -29,16 +29,20 @@ class Sight(tf.Module):
     beyond: [] the share that is out of reach, averaged; 0 if nothing ever is.
   """
 
-  def __init__(self, unit: Unit, *, agent: str, beyond_what: str):
+  def __init__(
+    self, unit: Unit, *, unit_stays: bool, agent: str, beyond_what: str
+  ):
     """Begins with nothing seen.
 
     Args:
       unit: what measures returns.
+      unit_stays: whether the unit cannot follow them.
       agent: the class that the user made, for the message.
       beyond_what: the end of "50 % of the ...".
     """
     super().__init__(name="sight")
-    self._measure = unit
+    self._size = unit.size  # a method: the unit keeps its own variables
+    self._is_auto, self._unit_stays = unit.is_auto, unit_stays
     self._agent = agent
     self._beyond_what = beyond_what
 
@@ -66,8 +70,8 @@ class Sight(tf.Module):
     self._looks.assign_add(1)
     memory = tf.cast(tf.minimum(self._looks, _MEMORY), tf.float32)
     self.beyond.assign_add((share - self.beyond) / memory)
-    size, is_bad = self._measure.size(), self.beyond > _TOO_MANY
-    if not self._measure.is_auto:
+    size, is_bad = self._size(), self.beyond > _TOO_MANY
+    if self._unit_stays:
       too_large = size > _TOO_MANY_UNITS * unit
       too_small = (size > 0) & (size < unit / _TOO_MANY_UNITS)
       is_bad |= too_large | too_small
@@ -94,7 +98,12 @@ class Sight(tf.Module):
     tf.cond(judging & is_bad, tell, lambda: False)
 
   def _advice(self) -> str:
-    if self._measure.is_auto:
+    if self._is_auto and self._unit_stays:
+      return (
+        "The unit stays, because which weights of this network make the"
+        " particles is not known; use a ReturnNetwork, or pass a unit."
+      )
+    if self._is_auto:
       return (
         "Choose a kernel with a tail, kernels.smooth_energy(1.0) (in mmdrl"
         " train, --set agent.kernel=smooth_energy:1)."

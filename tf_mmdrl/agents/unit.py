@@ -52,7 +52,7 @@ class Unit(tf.Module):
       unit: "auto", or how many natural rewards one unit is.
     """
     super().__init__(name="unit")
-    self.is_auto = unit == AUTO
+    self.is_auto = isinstance(unit, str) and unit == AUTO
     self.initial = 1.0 if self.is_auto else _number(unit)
 
     def state(value, dtype, name):
@@ -82,9 +82,12 @@ class Unit(tf.Module):
       [] the unit to have, `unit` itself unless returns have left it, and []
       whether it is the first.
     """
-    self._batches.assign_add(1)
+    counts = tf.reduce_sum(statistics[: return_size.NUM_BINS]) > 0
+    self._batches.assign_add(tf.cast(counts, tf.int64))
     memory = tf.minimum(self._batches, _MEMORY)  # the mean of all at first
-    share = 1 / tf.cast(memory, tf.float32)
+    share = tf.cast(counts, tf.float32) / tf.cast(
+      tf.maximum(memory, 1), tf.float32
+    )
     self._average.assign_add(share * (statistics - self._average))
     size = return_size.return_size(self._average)
     # In powers of two and relative to them, for exactness.
@@ -184,11 +187,12 @@ def _moments(optimizer, variable):
 def _number(unit) -> float:
   try:
     number = float(unit)
-    if 0 < number < float("inf"):
+    if 2.0**-_LARGEST_EXPONENT <= number <= 2.0**_LARGEST_EXPONENT:
       return number
   except (TypeError, ValueError):
     pass  # the same message
   raise errors.UserError(
     f"unit must be {AUTO!r} or a positive number, how many natural rewards one"
-    f" unit is, got {unit!r}"
+    f" unit is, from 2^-{_LARGEST_EXPONENT} to 2^{_LARGEST_EXPONENT}, got"
+    f" {unit!r}"
   )

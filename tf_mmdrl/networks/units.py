@@ -32,6 +32,16 @@ class InUnits(network.Network):
     self._inner = inner
     self.unit = variable()
 
+  @property
+  def is_noisy(self) -> bool:
+    """Whether the network makes noise of a seed."""
+    return getattr(self._inner, "is_noisy", False)
+
+  @property
+  def is_random(self) -> bool:
+    """Whether a seed makes a difference to the network."""
+    return getattr(self._inner, "is_random", False)
+
   def copy(self, **options) -> "InUnits":
     """A new one around a copy of the network."""
     return InUnits(self._inner.copy(), **{"name": self.name, **options})

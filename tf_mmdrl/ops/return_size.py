@@ -43,12 +43,18 @@ def statistics(
   Args:
     reward: [B] n-step rewards.
     discount: [B] what multiplies the next state's return.
-    weights: [B] how much each example counts; not all 0.
+    weights: [B] how much each example counts. One whose numbers are not all
+      finite does not: an update with it will fail, and must leave no trace.
 
   Returns:
     [512 + 2] shares of the examples by sign and exponent of the reward, and
-    the means of the discount and of its square.
+    the means of the discount and of its square; zeros if no example counts.
   """
+  sums = tf.cast(reward, tf.float32) + discount + weights
+  finite = tf.math.is_finite(sums)
+  zeros = tf.zeros_like(sums)
+  weights = tf.where(finite, weights, zeros)
+  discount = tf.where(finite, discount, zeros)
   bits = tf.bitcast(tf.cast(reward, tf.float32), tf.uint32)
   place = tf.cast(tf.bitwise.right_shift(bits, 23), tf.int32)
   weights = tf.math.divide_no_nan(weights, tf.reduce_sum(weights))
