@@ -8,7 +8,7 @@ import sys
 
 import tensorflow as tf
 
-from tf_mmdrl.agents.unit import Unit
+from tf_mmdrl.agents.unit import Unit, state
 
 PERIOD = 64  # updates between two looks
 _LOOKS = 16  # that a judgement needs
@@ -45,15 +45,6 @@ class Sight(tf.Module):
     self._is_auto, self._unit_stays = unit.is_auto, unit_stays
     self._agent = agent
     self._beyond_what = beyond_what
-
-    def state(value, dtype, name):
-      return tf.Variable(
-        value,
-        trainable=False,
-        dtype=dtype,
-        name=name,
-        aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
-      )
 
     self.beyond = state(0.0, tf.float32, "beyond")
     self._looks = state(0, tf.int64, "looks")

@@ -29,6 +29,17 @@ _MEMORY = 1000  # updates that the averages look back, nearly
 _LARGEST_EXPONENT = 100  # of the unit: float32 ends at 127
 
 
+def state(value, dtype: tf.DType, name: str) -> tf.Variable:
+  """A variable that is the same on all replicas, and does not train."""
+  return tf.Variable(
+    value,
+    trainable=False,
+    dtype=dtype,
+    name=name,
+    aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+  )
+
+
 class Group(NamedTuple):
   """Weights and the optimizer that moves them."""
 
@@ -54,15 +65,6 @@ class Unit(tf.Module):
     super().__init__(name="unit")
     self.is_auto = isinstance(unit, str) and unit == AUTO
     self.initial = 1.0 if self.is_auto else _number(unit)
-
-    def state(value, dtype, name):
-      return tf.Variable(
-        value,
-        trainable=False,
-        dtype=dtype,
-        name=name,
-        aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
-      )
 
     zeros = [0.0] * return_size.NUM_STATISTICS
     self._average = state(zeros, tf.float32, "average")
