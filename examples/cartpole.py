@@ -58,6 +58,7 @@ def make_agent(env, seed, env_steps, agent_class=MMDQNAgent):
       LAST_EPSILON, 1 - tf.cast(env_steps, tf.float32) / EXPLORE_STEPS
     ),
     target_update_period=UPDATES_PER_ITERATION,
+    unit="auto:1.5",  # large steps in natural rewards, as preset `classic`
     gamma=0.99,
   )
   agent.initialize()

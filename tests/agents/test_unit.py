@@ -94,16 +94,19 @@ def test_powers_of_two_change_no_bit_of_learning(name, k):
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6, 1e30])
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_returns_are_of_a_few_units(scale, jit_compile):
-  agent = family.make("mmdqn", unit="auto", jit_compile=jit_compile)
+@pytest.mark.parametrize(
+  "unit, wanted, jit_compile",
+  [("auto", 6, False), ("auto", 6, True), ("auto:1.5", 1.5, False)],
+)
+def test_returns_are_of_a_few_units(scale, unit, wanted, jit_compile):
+  agent = family.make("mmdqn", unit=unit, jit_compile=jit_compile)
   for seed in range(5):
     agent.train(_batch(scale, seed=seed))
   size = float(agent.return_size())
   # Standard normal rewards, discount 0.9: a root mean square of 2.3 or so, and
   # the rewards' own.
   assert 1.5 * scale < size < 5 * scale
-  assert 0.75 <= size / float(agent.unit) <= 4
+  assert 1 / 2 <= size / float(agent.unit) / wanted <= 8 / 3
   assert np.log2(float(agent.unit)) % 1 == 0
 
 
@@ -166,9 +169,12 @@ def test_a_number_stays():
   assert float(agent.unit) == 3
 
 
-@pytest.mark.parametrize("unit", [0, -1.0, 1e-50, "large", None, float("nan")])
+@pytest.mark.parametrize(
+  "unit",
+  [0, -1.0, 1e-50, "large", None, float("nan"), "auto:", "auto:-2", "auto:x"],
+)
 def test_a_bad_unit_is_said(unit):
-  with pytest.raises(errors.UserError, match="unit must be 'auto' or a posit"):
+  with pytest.raises(errors.UserError, match="unit must be 'auto', 'auto:X'"):
     family.make("mmdqn", unit=unit)
 
 

@@ -71,13 +71,20 @@ def test_powers_of_two_shift_it_and_change_no_bit(k, jit):
   assert other.exponent == size.exponent + k
 
 
-def test_one_outlier_does_not_count_by_its_size():
+@pytest.mark.parametrize("one_in", [32, 250, 10_000])  # 32: a first batch
+def test_outliers_do_not_count_by_their_size(one_in):
   rewards = np.ones(10_000)
   without = _natural(_measure(rewards, 0.99))
-  rewards[17] = 1e9
+  rewards[::one_in] = 1e9
   np.testing.assert_allclose(
     _natural(_measure(rewards, 0.99)), without, rtol=1e-2
   )
+
+
+def test_a_billion_that_is_common_counts():
+  rewards = np.ones(100)
+  rewards[:20] = 1e9
+  assert _natural(_measure(rewards, 0.0)) > 1e8
 
 
 def test_rewards_that_are_not_rare_count_by_their_size():

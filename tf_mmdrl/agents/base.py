@@ -67,7 +67,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     emit_log_probability: bool = False,
     target_return_network: Optional[network.Network] = None,
     target_update_tau: float = 1.0,
-    target_update_period: int = 1,
+    target_update_period: int = 100,
     double: bool = False,
     munchausen: Optional[targets.Munchausen] = None,
     samples: Optional[predicting.Samples] = None,
@@ -104,7 +104,8 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       target_return_network: a network for the targets; a copy if None.
       target_update_tau: the share of the online weights that goes into the
         target network at an update of it; 1 copies them.
-      target_update_period: updates between two updates of the target network.
+      target_update_period: updates between two updates of the target network
+        (1 in DqnAgent, which is no target network at all).
       double: whether the online network chooses the target's action (double
         Q-learning), not the target network (the paper).
       munchausen: a log-policy bonus and a soft target, instead of the greedy
@@ -112,7 +113,8 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       samples: how many particles to draw, if the network's head is implicit.
       gamma: discount.
       unit: how many natural rewards one unit of return is, in which losses
-        are computed; "auto" finds it from the rewards.
+        are computed; "auto" finds it from the rewards, "auto:X" so that returns
+        are about X units.
       reward_scale_factor: what multiplies rewards.
       gradient_clipping: norm to clip each gradient to.
       seed: of noise and draws; together with the train step it decides them.
@@ -150,7 +152,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     )
     checks.check_output(self._network, num_actions)
     checks.check_output(self._target_network, num_actions)
-    self._unit = units.Unit(unit)
+    self._unit = units.Unit(unit, self._UNITS_OF_A_RETURN)
     both = (self._network, self._target_network)
     for net in both:
       if not self._unit.is_auto:
@@ -274,6 +276,9 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   ) -> tf.Tensor:
     """[B] losses of predicted [B, N] against target [B, M] distributions."""
 
+  # What unit="auto" aims at.
+  _UNITS_OF_A_RETURN = units.WANTED
+
   # The end of "50 % of ...", for where some of it is out of the loss's reach.
   _BEYOND_WHAT = (
     "the particles are farther from every particle of their target than the"
@@ -284,10 +289,6 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   def _has_a_reach(self) -> bool:
     """Whether something can be out of the loss's reach."""
     return False
-
-  @property
-  def _can_be_blind(self) -> bool:
-    return self._has_a_reach or self._unit_stays
 
   def _beyond_reach(
     self, predicted: ReturnDistribution, target: ReturnDistribution
@@ -380,8 +381,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     looks = sight.is_due(step - 1)  # as it was in the update
 
     _when(copies, lambda: self._copy_to_target(self._target_update_tau))
-    if self._can_be_blind:
-      _when(looks, lambda: self._sight.look(beyond_reach, self.unit, step))
+    _when(looks, lambda: self._sight.look(beyond_reach, self.unit, step))
 
   def _loss(self, experience, weights=None, training=False):
     return self._forward(experience, weights, training).loss_info

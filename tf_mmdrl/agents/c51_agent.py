@@ -19,6 +19,7 @@ class C51Agent(base.ReturnDistributionAgent):
   """
 
   network_example = "ReturnNetwork(..., heads.categorical(51))"
+  _UNITS_OF_A_RETURN = 1.5  # at most 4, well within the usual atoms of +-10
   _BEYOND_WHAT = "the targets' probability lies beyond the atoms"
 
   def _loss_per_example(

@@ -1,7 +1,8 @@
-"""Tells when a loss has lost sight of its targets, so that none fails silently.
+"""Tells when an agent cannot learn, so that none fails silently.
 
 A Gaussian kernel passes no gradient between particles that are far apart, and
 C51's atoms cannot express what lies beyond them. The loss may fall even so.
+Where all rewards are 0 there is nothing to learn.
 """
 
 import sys
@@ -41,7 +42,8 @@ class Sight(tf.Module):
       beyond_what: the end of "50 % of the ...".
     """
     super().__init__(name="sight")
-    self._size = unit.size  # a method: the unit keeps its own variables
+    # Methods: the unit keeps its own variables.
+    self._size, self._is_known = unit.size, unit.known.read_value
     self._is_auto, self._unit_stays = unit.is_auto, unit_stays
     self._agent = agent
     self._beyond_what = beyond_what
@@ -67,9 +69,10 @@ class Sight(tf.Module):
       too_small = (size > 0) & (size < unit / _TOO_MANY_UNITS)
       is_bad |= too_large | too_small
 
+    # A terminal may show a progress line.
+    begin = "\n" if sys.stderr.isatty() else ""
+
     def tell():
-      # A terminal may show a progress line.
-      begin = "\n" if sys.stderr.isatty() else ""
       tf.print(
         f"{begin}warning: {self._agent} learns little or nothing. At step",
         step,
@@ -85,8 +88,20 @@ class Sight(tf.Module):
       self._told.assign(True)
       return True
 
+    def tell_of_zeros():
+      tf.print(
+        f"{begin}note: {self._agent} has seen no reward other than 0 in",
+        step,
+        "updates, so there is nothing to learn yet. Check the environment's"
+        " rewards; if they are sparse, explore more or longer.",
+        output_stream=sys.stderr,
+      )
+      return True
+
     judging = (self._looks >= _LOOKS) & ~self._told
     tf.cond(judging & is_bad, tell, lambda: False)
+    no_rewards = (self._looks == _LOOKS) & ~self._is_known()
+    tf.cond(no_rewards, tell_of_zeros, lambda: False)
 
   def _advice(self) -> str:
     if self._is_auto and self._unit_stays:

@@ -20,11 +20,12 @@ from tf_mmdrl.ops import return_size
 
 AUTO = "auto"
 
-# Returns of so many units, as a root mean square, are what the unit aims at
-# (up to twice as many, because it is a power of two) ...
-_WANTED = 1.5
-# ... and within these bounds it stays as it is.
-_LEAST, _MOST = 0.75, 4.0
+# Returns of so many units, as a root mean square, are what "auto" aims at (up
+# to twice as many, because the unit is a power of two). With more units in a
+# return, an optimizer's step is smaller in natural rewards: learning is
+# steadier and slower.
+WANTED = 6.0
+_LEAST, _MOST = 1 / 2, 8 / 3  # of what is wanted, where the unit stays as it is
 _MEMORY = 1000  # updates that the averages look back, nearly
 _LARGEST_EXPONENT = 100  # of the unit: float32 ends at 127
 
@@ -56,15 +57,19 @@ class Unit(tf.Module):
     known: whether a reward other than 0 was seen, so that there is a measure.
   """
 
-  def __init__(self, unit: Union[str, float]):
+  def __init__(self, unit: Union[str, float], wanted: float = WANTED):
     """Begins with nothing seen.
 
     Args:
-      unit: "auto", or how many natural rewards one unit is.
+      unit: "auto", "auto:X" to aim at returns of X units, or how many natural
+        rewards one unit is.
+      wanted: the X of "auto".
     """
     super().__init__(name="unit")
-    self.is_auto = isinstance(unit, str) and unit == AUTO
-    self.initial = 1.0 if self.is_auto else _number(unit)
+    word, colon, number = str(unit).partition(":")
+    self.is_auto = word.strip() == AUTO
+    self._wanted = _number(number, unit) if colon else wanted
+    self.initial = 1.0 if self.is_auto else _number(unit, unit)
 
     zeros = [0.0] * return_size.NUM_STATISTICS
     self._average = state(zeros, tf.float32, "average")
@@ -97,10 +102,11 @@ class Unit(tf.Module):
     in_units = size.relative * return_size.power_of_two(
       tf.clip_by_value(distance, -60, 60)
     )
-    best = size.exponent + return_size.exponent_of(size.relative / _WANTED)
+    best = size.exponent + return_size.exponent_of(size.relative / self._wanted)
     best = tf.clip_by_value(best, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
     is_first = size.known & ~self.known
-    leaves = size.known & ((in_units < _LEAST) | (in_units > _MOST))
+    share = in_units / self._wanted
+    leaves = size.known & ((share < _LEAST) | (share > _MOST))
     self.known.assign(self.known | size.known)
     wanted = return_size.power_of_two(best)
     return tf.where(is_first | leaves, wanted, unit), is_first
@@ -186,15 +192,15 @@ def _moments(optimizer, variable):
       yield moments[places[key]], power
 
 
-def _number(unit) -> float:
+def _number(text, unit) -> float:
   try:
-    number = float(unit)
+    number = float(text)
     if 2.0**-_LARGEST_EXPONENT <= number <= 2.0**_LARGEST_EXPONENT:
       return number
   except (TypeError, ValueError):
     pass  # the same message
   raise errors.UserError(
-    f"unit must be {AUTO!r} or a positive number, how many natural rewards one"
-    f" unit is, from 2^-{_LARGEST_EXPONENT} to 2^{_LARGEST_EXPONENT}, got"
-    f" {unit!r}"
+    f"unit must be {AUTO!r}, '{AUTO}:X' for returns of X units, or how many"
+    f" natural rewards one unit is, from 2^-{_LARGEST_EXPONENT} to"
+    f" 2^{_LARGEST_EXPONENT}, got {unit!r}"
   )

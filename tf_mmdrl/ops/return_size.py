@@ -14,9 +14,11 @@ import tensorflow as tf
 NUM_BINS = 512  # two signs, 256 exponents
 NUM_STATISTICS = NUM_BINS + 2  # the bins, E[discount], E[discount^2]
 _BIAS = 127  # a float32's exponent is stored with this added
-# Rewards rarer than this, among those that are not 0, count no more than the
-# largest that is not so rare.
+# Rewards so rare among those that are not 0, and rarer, count no more than the
+# largest that is not: one in 500 if it is 16 times the median's size, one in
+# 180 if it is 1,000 times, one in 6 if it is a billion times.
 _RARE = 1e-3
+_GROWTH = 0.25  # the power of the size over the median's by which that grows
 # Of 1 - E[discount]: an undiscounted task that never ends has no size.
 _LEAST_END = 1e-3
 
@@ -90,7 +92,10 @@ def return_size(average: tf.Tensor) -> ReturnSize:
   signed = tf.where(places > 0, positive - negative, 0.0)
   share = tf.reduce_sum(either)
   tail = tf.cumsum(either, reverse=True)  # rewards at least so large
-  largest = tf.reduce_max(tf.where(tail > _RARE * share, places, 0))
+  median = tf.reduce_max(tf.where(tail >= share / 2, places, 0))
+  above = tf.cast(tf.maximum(places - median, 0), tf.float32)
+  counts = (either > 0) & (tail > _RARE * 2 ** (_GROWTH * above) * share)
+  largest = tf.reduce_max(tf.where(counts, places, 0))
   # 1.5: the middle of the numbers with one exponent.
   below = tf.clip_by_value(places - largest, -_BIAS, 0)
   size = 1.5 * power_of_two(below)

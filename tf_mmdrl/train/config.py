@@ -48,7 +48,7 @@ class AgentConfig(settings.Group):
   unit: str = settings.setting(
     "auto",
     "natural rewards of one unit of return, in which losses are computed;"
-    " auto: found from the rewards",
+    " auto: found from the rewards; auto:X: so that returns are about X units",
   )
   reward_scale: float = settings.setting(
     1.0, "what multiplies rewards in learning", above=0

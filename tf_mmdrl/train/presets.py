@@ -29,11 +29,15 @@ def get(name: str) -> Config:
   return PRESETS[name].config
 
 
+# Learning rates below go with returns of one or two units, as Atari's are with
+# its clipped rewards: larger steps in natural rewards than the default's.
+_UNIT = "auto:1.5"
+
 _MINATAR = Config().replace(
   environment=dict(
     name="MinAtar/Breakout", num_envs=16, max_episode_steps=5_000
   ),
-  agent=dict(n_step=3),
+  agent=dict(n_step=3, unit=_UNIT),
   network=dict(num_particles=32),
   replay=dict(capacity=200_000),
   optimizer=dict(learning_rate=3e-4, epsilon=1e-5),
@@ -53,7 +57,7 @@ _MINATAR = Config().replace(
 
 _ATARI = Config().replace(
   environment=dict(name="Pong", num_envs=8),
-  agent=dict(n_step=3),
+  agent=dict(n_step=3, unit=_UNIT),
   network=dict(num_particles=200),
   replay=dict(capacity=1_000_000, prioritized=True),
   # The MMD's gradients are small, 1e-5 to 1e-3 a weight: the usual epsilon of
@@ -85,7 +89,7 @@ PRESETS: Dict[str, Preset] = {
     "CartPole or another small task of Gymnasium, 60k steps",
     Config().replace(
       environment=dict(name="CartPole-v1", num_envs=8),
-      agent=dict(n_step=3),
+      agent=dict(n_step=3, unit=_UNIT),
       network=dict(num_particles=50),
       replay=dict(capacity=60_000),
       optimizer=dict(learning_rate=1e-3, epsilon=1e-5),
