@@ -95,6 +95,14 @@ def test_parts_that_are_not_plain_are_refused():
     env.get_state()
 
 
+def test_box2d_is_refused():
+  pytest.importorskip("Box2D")
+  env = environments.load("LunarLander-v3")
+  env.reset()
+  with pytest.raises(errors.UserError, match="SwigPyObject"):
+    env.get_state()
+
+
 def test_processes_are_refused():
   with (
     environments.load(

@@ -222,7 +222,7 @@ def _attributes(value: Any, path: str) -> dict[str, Any]:
     names = {"_np_random", "spaces"} & vars(value).keys()
     return {name: vars(value)[name] for name in sorted(names)}
   kind = type(value)
-  package = kind.__module__.split(".")[0]
+  package = _module(kind).split(".")[0]
   if (
     package in sys.stdlib_module_names  # processes, pipes, locks, files
     or kind.__basicsize__ != _Plain.__basicsize__  # more than attributes: C
@@ -233,7 +233,13 @@ def _attributes(value: Any, path: str) -> dict[str, Any]:
 
 
 def _class_name(value: Any) -> str:
-  return f"{type(value).__module__}.{type(value).__qualname__}"
+  return f"{_module(type(value))}.{type(value).__qualname__}"
+
+
+def _module(kind: type) -> str:
+  """Where a class is from; some that are written in C do not say (Box2D's)."""
+  module = getattr(kind, "__module__", None)
+  return module if isinstance(module, str) else "C"
 
 
 def _encode_array(array: np.ndarray, path: str) -> dict[str, Any]:
