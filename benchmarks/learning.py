@@ -13,7 +13,8 @@ import pathlib
 import sys
 
 from tf_mmdrl.cli import main as cli
-from tf_mmdrl.train import algorithms, metrics, sweeps
+from tf_mmdrl.core import algorithms
+from tf_mmdrl.train import metrics, sweeps
 
 SOLVED = 475
 EPSILON = ("schedule.epsilon_start=1", "schedule.epsilon_end=0.04")
@@ -22,7 +23,7 @@ EPSILON = ("schedule.epsilon_start=1", "schedule.epsilon_end=0.04")
 def main():
   """Runs what is left, and prints a row for each agent."""
   parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-  parser.add_argument("--agents", default=",".join(algorithms.ALGORITHMS))
+  parser.add_argument("--agents", default=",".join(algorithms.names()))
   parser.add_argument("--seeds", default="0,1,2")
   parser.add_argument("--jobs", default="2")
   parser.add_argument("--run-dir", default="runs/cartpole")
@@ -50,7 +51,7 @@ def main():
 
 def is_noisy(name):
   """Whether an agent explores by noise in its weights."""
-  return algorithms.get(name).settings.get("network.noisy", False)
+  return algorithms.get(name).shared.get("network.noisy", False)
 
 
 def sweep(args, agents, settings):

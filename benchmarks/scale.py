@@ -3,10 +3,11 @@
   python benchmarks/scale.py [--factors 0.01,1,10,1000] [--seeds 10,11,12]
 
 Each run is `mmdrl train --preset classic`, at most 60k steps; it ends once 20
-games average 490 steps. Then the policy plays 20 fresh games: it has solved the
-task if they average 475. A cell is the steps of the run and the score of the
-fresh games, in CartPole's own rewards. Run it again and it goes on. The exit
-code is 0 if all are solved.
+games average 490 steps. Then its best policy (the last one, unless the run went
+on to the end) plays 20 fresh games: it has solved the task if they average 475.
+A cell is the steps of that policy and the score of the fresh games, in
+CartPole's own rewards. Run it again and it goes on. The exit code is 0 if all
+are solved.
 
 Imported by Gymnasium, as in `--env scale:CartPoleTimes1000-v1`, this file is
 also what makes those environments.
@@ -21,6 +22,8 @@ import sys
 
 import gymnasium
 from gymnasium.envs.classic_control import cartpole
+
+from tf_mmdrl.train import metrics
 
 AGENTS = "mmdqn,qrdqn"
 FACTORS = "0.01,1,10,1000"
@@ -110,7 +113,11 @@ def cell(args, agent, factor, seed):
   run = args.run_dir / f"scale:{environment(factor)}" / agent / f"seed{seed}"
   fresh = run / "fresh.txt"
   if not fresh.exists():
+    rows = metrics.read(run / "metrics.csv")
+    judged = [row for row in rows if row["evaluation_score"] is not None]
+    best = max(judged, key=lambda row: row["evaluation_score"])
     line = [sys.executable, "-m", "tf_mmdrl", "evaluate", str(run)]
+    line += ["--version", str(best["step"])]
     line += ["--seed", str(FRESH_SEED), "--episodes", "20"]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     fresh.write_text(done.stdout)

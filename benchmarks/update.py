@@ -20,7 +20,8 @@ from tf_agents.networks import categorical_q_network, q_network
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step, trajectory
 
-from tf_mmdrl.agents import MMDQNAgent
+from tf_mmdrl import losses
+from tf_mmdrl.agents import MMDQNAgent, base
 from tf_mmdrl.networks import ParticleNetwork, torsos
 
 BATCH, ACTIONS, PARTICLES = 32, 6, 200
@@ -29,10 +30,11 @@ ACTION = tensor_spec.BoundedTensorSpec([], tf.int32, 0, ACTIONS - 1)
 TIME_STEP = time_step.time_step_spec(OBSERVATION)
 
 
-class PublishedAgent(MMDQNAgent):
-  """MMDQN with the loss as the formula is usually typed in."""
+class PublishedLoss(losses.Loss):
+  """The MMD as the formula is usually typed in."""
 
-  def _loss_per_example(self, predicted, target):
+  def __call__(self, predicted, target, step):
+    """[B] losses."""
     return published.mmd_squared(predicted.values, target.values)
 
 
@@ -87,11 +89,12 @@ def agents(jit_compile):
       jit_compile=jit_compile,
       **common,
     ),
-    "MMDQNAgent, published formula": PublishedAgent(
+    "MMDQNAgent, published formula": base.ReturnDistributionAgent(
       TIME_STEP,
       ACTION,
       particles(),
       optimizer(),
+      loss=PublishedLoss(),
       jit_compile=jit_compile,
       **common,
     ),

@@ -109,7 +109,7 @@ def make(name, *, num_actions=3, image=False, **changes):
   )
   agent.initialize()
   if agent_class is agents.AdversarialMMDQNAgent:
-    agent._map.parameters.assign([0.4, -0.3, 0.2])  # not the identity
+    agent._auxiliary.map.parameters.assign([0.4, -0.3, 0.2])  # not the identity
   return agent
 
 
@@ -183,7 +183,7 @@ def one_loss(name, agent, x, p, levels, y, q):
 def _mapped(agent, x):
   """The integral of the slopes from 0 to x."""
   breaks = np.float64([-100, *KNOTS, 100])
-  slopes = 3.0 ** np.tanh(np.float64(agent._map.parameters))
+  slopes = 3.0 ** np.tanh(np.float64(agent._auxiliary.map.parameters))
   integral = np.concatenate([[0], np.cumsum(slopes * np.diff(breaks))])
   return np.interp(x, breaks, integral) - np.interp(0, breaks, integral)
 

@@ -38,7 +38,7 @@ def main():
   for one, other in zip(mirrored.variables, alone.variables):
     np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
   assert mirrored.train_step_counter.numpy() == 5
-  assert mirrored.unit.numpy() == alone.unit.numpy() > 50
+  assert mirrored.unit.numpy() == alone.unit.numpy() > 10
   print("replicas agree")
 
 

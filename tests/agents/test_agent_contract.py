@@ -9,7 +9,7 @@ from tf_agents.policies import policy_saver
 from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import agents
-from tf_mmdrl.agents import transitions
+from tf_mmdrl.agents import auxiliary, transitions
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.networks import ReturnNetwork, implicit_heads
@@ -286,7 +286,14 @@ def test_noise_does_not_reach_fqfs_fractions():
     predicted = agent._predict(
       agent._network, data.observation, family.Use.TAKEN
     ).at(data.action)
-    losses.append(agent._auxiliary_loss(data, predicted, predicted))
+    losses.append(
+      agent._auxiliary.loss(
+        agent._network,
+        auxiliary.Batch(
+          data.observation, data.action, predicted, predicted, tf.constant(step)
+        ),
+      )
+    )
   np.testing.assert_array_equal(*losses)
 
 

@@ -23,7 +23,7 @@ def _same_weights(ours, theirs):
 
 @pytest.mark.parametrize("double", [False, True])
 def test_dqn(double):
-  ours = family.make("double_dqn" if double else "dqn")
+  ours = family.make("double_dqn" if double else "dqn", target_update_period=1)
   time_step_spec, action_spec = family.specs()
   net = q_network.QNetwork(
     time_step_spec.observation, action_spec, fc_layer_params=(16, 16)
@@ -52,7 +52,7 @@ def test_dqn(double):
 
 
 def test_c51():
-  ours = family.make("c51")
+  ours = family.make("c51", target_update_period=1)
   time_step_spec, action_spec = family.specs()
   net = categorical_q_network.CategoricalQNetwork(
     time_step_spec.observation,

@@ -49,6 +49,19 @@ def test_elsewhere_plain_lines_ten_seconds_apart(clock):
   )
 
 
+def test_what_was_done_before_tells_no_pace(clock):
+  stream = io.StringIO()
+  with progress.Progress(200, "train", stream, first=150) as shown:
+    clock[0] += 10
+    shown.update(160)  # 10 steps in 10 s: 40 s are left
+    shown.forget_pace(160)
+    clock[0] += 10
+    shown.update(162)  # 2 steps in 10 s
+  assert stream.getvalue() == (
+    "train:  80%, 0:10 gone, 0:40 left\ntrain:  81%, 0:20 gone, 3:10 left\n"
+  )
+
+
 def test_a_quick_run_says_nothing_in_a_log():
   stream = io.StringIO()
   with progress.Progress(1, "quick", stream) as shown:

@@ -18,13 +18,14 @@ def test_a_preset_is_printed_in_full(name, capsys):
   assert main.main(["presets", name]) == 0
   lines = capsys.readouterr().out.splitlines()
   settings = [line.split()[0] for line in lines]
-  assert configs.change(configs.Config(), settings) == presets.get(name)
+  wanted = presets.get(name).completed()
+  assert configs.change(configs.Config(), settings) == wanted
 
 
 def test_a_preset_as_json_is_a_configuration(capsys):
   assert main.main(["presets", "minatar", "--json"]) == 0
   content = json.loads(capsys.readouterr().out)
-  assert configs.from_json(content) == presets.get("minatar")
+  assert configs.from_json(content) == presets.get("minatar").completed()
 
 
 def test_a_misspelt_preset_is_one_line(capsys):

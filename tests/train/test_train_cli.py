@@ -110,7 +110,7 @@ def test_watch_knows_its_formats(run, tmp_path, capsys):
     (["--agent", "c51", "--set", "network.num_particles=1"], "at least 2"),
     (["--agent", "c51", "--set", "agent.v_min=20"], "v_min must be below"),
     (["--agent", "dqn", "--set", "network.num_particles=3"], "set it to 1"),
-    (["--agent", "iqn", "--set", "agent.base=normal"], "agent.base=uniform"),
+    (["--agent", "iqn", "--set", "agent.base=normal"], "setting of iqn"),
     (["--set", "agent.exploration=ucb:-1"], "beta must be at least 0"),
     (["--set", "evaluation.score=cvar:0"], "level must be in"),
     (["--set", "agent.kernel=unrectified:2"], "alpha in (0, 2)"),

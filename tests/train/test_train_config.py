@@ -17,8 +17,8 @@ def test_json_gives_a_preset_back(name):
 
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_every_setting_of_a_preset_can_be_set_from_its_text(name):
-  config = presets.get(name)
-  texts = [f"{field}={value}" for field, value, _ in configs.fields(config)]
+  config = presets.get(name).completed()
+  texts = [f"{field}={value}" for field, value in configs.fields(config)]
   assert configs.change(configs.Config(), texts) == config
 
 
@@ -30,7 +30,7 @@ def test_a_change_reaches_its_field_in_its_type():
   assert changed.schedule.steps == 200_000
   assert type(changed.schedule.steps) is int
   assert changed.agent.double is True
-  assert configs.differences(configs.Config(), changed) == [
+  assert configs.differences(configs.Config().completed(), changed) == [
     "agent.double: false -> true",
     "optimizer.epsilon: 0.00015 -> 0.001",
     "schedule.steps: 1000000 -> 200000",
@@ -74,15 +74,42 @@ def test_settings_that_fit_only_together_are_taken_together():
   assert changed.round_updates == 3
 
 
-def test_a_saved_configuration_must_be_complete_and_known():
+def test_a_setting_that_a_run_was_made_before_has_its_default():
   content = configs.to_json(configs.Config())
   del content["agent"]["gamma"]
-  with pytest.raises(errors.UserError, match="lacks agent.gamma"):
+  notes = []
+  assert configs.from_json(content, notes.append) == configs.Config()
+  assert notes == ["the run was made before agent.gamma, which is 0.99 for it"]
+
+
+def test_configurations_of_0_1_are_read():
+  """They had every algorithm's own settings, all at once."""
+  content = configs.to_json(configs.Config().completed())
+  content["agent"].update(name="iqn", kappa=0.5, v_min=-10.0, knots="")
+  content["network"]["embedding"] = 32
+  config = configs.from_json(content)
+  assert config.own == {"kappa": 0.5, "embedding": 32}
+  assert config.completed().own["choice_particles"] == 32
+
+
+def test_unknown_settings_of_a_run_are_named():
+  content = configs.to_json(configs.Config())
+  content["schedule"]["stepss"] = 1
+  with pytest.raises(errors.UserError, match="did you mean 'schedule.steps'"):
     configs.from_json(content)
   content = configs.to_json(configs.Config())
   content["agent"]["gama"] = 1
   with pytest.raises(errors.UserError, match="did you mean 'agent.gamma'"):
-    configs.from_json(content)
+    configs.from_json(content).completed()
+
+
+def test_settings_belong_to_their_algorithm():
+  config = configs.change(presets.get("paper"), ["agent.name=qrdqn"])
+  assert config.own == {"kappa": 1.0}  # not the preset's kernel
+  with pytest.raises(errors.UserError, match="of qrdqn 'agent.kernel'"):
+    configs.change(config, ["agent.kernel=gaussian:1"])
+  with pytest.raises(errors.UserError, match="kappa must be at least 0"):
+    configs.change(config, ["agent.kappa=-1"])
 
 
 def test_schedules_over_the_run_end_with_its_updates():

@@ -122,6 +122,7 @@ def test_a_changed_setting_is_named(copied):
 def test_a_second_run_in_the_directory_is_refused(copied):
   path, config = copied
   first = directory_of(path)
+  config = first.with_horizon(config)
   first.open_for_training(config)
   with pytest.raises(errors.UserError, match=f"process {os.getpid()}"):
     directory_of(path).open_for_training(config)
@@ -170,7 +171,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(copied):
     "flags = [x for s in settings for x in ('--set', s)]\n"
     "sys.exit(main.main(['train', '--run-dir', sys.argv[1], *flags]))"
   )
-  settings = [f"{name}={value}" for name, value, _ in configs.fields(longer)]
+  settings = [f"{name}={value}" for name, value in configs.fields(longer)]
   done = subprocess.run(
     [sys.executable, "-c", code, str(path), *settings],
     capture_output=True,
@@ -218,6 +219,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
 def test_the_description_of_a_run_is_complete(finished):
   path, config = finished
   content = json.loads((path / "config.json").read_text())
-  assert configs.from_json(content["config"]) == config
+  wanted = config.replace(schedule={"horizon": config.schedule.steps})
+  assert configs.from_json(content["config"]) == wanted
   assert content["versions"]["tensorflow"]
   assert content["machine"]["cpus"] == os.cpu_count()

@@ -17,7 +17,7 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 
 def start(path, config):
-  settings = [f"{name}={value}" for name, value, _ in configs.fields(config)]
+  settings = [f"{name}={value}" for name, value in configs.fields(config)]
   flags = [flag for text in settings for flag in ("--set", text)]
   command = [sys.executable, "-m", "tf_mmdrl", "train", "--run-dir", str(path)]
   return subprocess.Popen(

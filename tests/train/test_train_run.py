@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import train_fixtures
 
+from tf_mmdrl.core import algorithms
 from tf_mmdrl.train import (
-  algorithms,
+  factories,
   run_directory,
   run_state,
   runs,
@@ -149,15 +150,27 @@ def test_a_run_leaves_everything_behind(tmp_path):
   np.testing.assert_allclose(expected, answer["q_values"], rtol=1e-5)
 
 
-def test_a_finished_run_stays_as_it_is(tmp_path):
+def test_a_finished_run_stays_as_it_is(tmp_path, capfd):
   config = train_fixtures.small("schedule.steps=160")
   first = trainer.train(config, directory_of(tmp_path))
   before = fingerprints(tmp_path, config)
+  assert "finished" not in capfd.readouterr().err
   assert trainer.train(config, directory_of(tmp_path)) == first
+  assert "the run is finished: it is at step 160" in capfd.readouterr().err
   assert fingerprints(tmp_path, config) == before
 
 
-def test_a_longer_run_goes_on_with_a_finished_one(tmp_path):
+def test_a_longer_run_goes_on_with_a_finished_one(tmp_path, capfd):
   for steps in (160, 320):
     config = train_fixtures.small(f"schedule.steps={steps}")
     assert trainer.train(config, directory_of(tmp_path)).step == steps
+  said = capfd.readouterr().err
+  assert "was to have 160 steps" in said
+  assert "goes on at step 160 of 320" in said
+  # Schedules do not jump back: they are over, as they were.
+  kept = directory_of(tmp_path).config()
+  assert (kept.schedule.horizon, kept.schedule.steps) == (160, 320)
+  assert (
+    kept.num_updates == train_fixtures.small("schedule.steps=160").num_updates
+  )
+  assert factories.beta(kept, 160) == factories.beta(kept, 320) == 1

@@ -17,10 +17,10 @@ from tf_mmdrl.train import presets, sweeps
 
 def _arguments(directory, **changed):
   small = train_fixtures.small("schedule.steps=480")
-  base = presets.get("quickstart")
+  base = presets.get("quickstart").completed()
   settings = [
     f"{name}={new}"
-    for (name, old, _), (_, new, _) in zip(
+    for (name, old), (_, new) in zip(
       configs.fields(base), configs.fields(small)
     )
     if old != new
@@ -76,7 +76,7 @@ def test_a_sweep_goes_on_where_it_was_cut(tmp_path, capsys):
     ("--set", "iqn:network.num_particles=8", "of this sweep.*dqn.*mmdqn"),
     ("--set", "dqn:network.num_particle=8", "did you mean.*num_particles"),
     ("--set", "agent.gamma=many", "'agent': gamma must be a number"),
-    ("--set", "agent.kernel=gausian:1", "did you mean.*gaussian"),
+    ("--set", "mmdqn:agent.kernel=gausian:1", "did you mean.*gaussian"),
     ("--set", "evaluation.score=cvr:1", "did you mean.*cvar"),
     ("--envs", "CartPol-v1", "did you mean.*CartPole-v1"),
     ("--envs", "MinAtar/Brekout", "did you mean.*Breakout"),

@@ -6,18 +6,20 @@ is piecewise linear with slopes within bounds, so that it stays one to one (the
 kernel stays characteristic) and cannot blow up.
 """
 
-import math
-from typing import Optional, Tuple, Union
+import dataclasses
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import tensorflow as tf
+from tf_agents.networks import network
 from tf_agents.typing import types
 
-from tf_mmdrl.agents import base, compiling, transitions
-from tf_mmdrl.agents.mmdqn_agent import mmd_loss
-from tf_mmdrl.core import errors
+from tf_mmdrl.agents import auxiliary, base, compiling, mmdqn_agent
+from tf_mmdrl.core import algorithms, errors, settings
 from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.ops import bandwidths, kernels
+from tf_mmdrl.losses import Loss, MMDLoss
+from tf_mmdrl.networks import heads
+from tf_mmdrl.ops import bandwidths, kernel_names, kernels
 
 _KERNEL = kernels.gaussian_mixture()
 
@@ -64,6 +66,97 @@ class MonotoneMap(tf.Module):
     return result
 
 
+class MappedMMDLoss(Loss):
+  """The MMD of what a map makes of the particles; the map stays as it is.
+
+  Attributes:
+    map: of returns.
+    mmd: (predicted, target, step) -> [B] of what the map gives.
+  """
+
+  beyond_what = MMDLoss.beyond_what
+
+  def __init__(self, loss: MMDLoss, through: MonotoneMap, *, xla: bool):
+    """Compiles the MMD by itself: the map's own loss stands outside of what is.
+
+    Args:
+      loss: the MMD.
+      through: the map.
+      xla: whether XLA compiles it.
+    """
+    self._loss = loss
+    self.map = through
+    self.mmd = tf.function(loss.__call__, autograph=False, jit_compile=xla)
+
+  def __call__(
+    self,
+    predicted: ReturnDistribution,
+    target: ReturnDistribution,
+    step: tf.Tensor,
+  ) -> tf.Tensor:
+    """[B] losses of predicted [B, N] against target [B, M] distributions."""
+    # The map's own gradient is stopped, that through it to the particles kept.
+    frozen = tf.stop_gradient(self.map.slopes())
+    return self.seen(
+      predicted, target, step, lambda x: self.map(x, slopes=frozen)
+    )
+
+  def seen(self, predicted, target, step, through) -> tf.Tensor:
+    """[B] MMD^2 through a map."""
+    return self.mmd(
+      predicted.map_values(through), target.map_values(through), step
+    )
+
+  @property
+  def has_reach(self) -> bool:
+    """Whether the kernel is flat somewhere."""
+    return self._loss.has_reach
+
+  def share_beyond(
+    self, predicted: ReturnDistribution, target: ReturnDistribution
+  ) -> tf.Tensor:
+    """[B] shares of the particles that no target pulls."""
+    return self._loss.share_beyond(
+      predicted.map_values(self.map), target.map_values(self.map)
+    )
+
+
+class Adversary(auxiliary.Auxiliary):
+  """The map, which maximises the MMD."""
+
+  def __init__(self, optimizer: types.Optimizer, loss: MappedMMDLoss):
+    """Keeps what the particles minimise.
+
+    Args:
+      optimizer: of the map.
+      loss: the particles'.
+    """
+    super().__init__(optimizer, name="adversary")
+    self._loss = loss
+    self.map = loss.map  # for checkpoints
+
+  def weights(self, net: network.Network) -> Sequence[tf.Variable]:
+    """The map's slopes."""
+    del net
+    return [self.map.parameters]
+
+  def loss(self, net: network.Network, batch: auxiliary.Batch) -> tf.Tensor:
+    """[B] -MMD^2 as a function of the map: twice its value, its gradient once.
+
+    Args:
+      net: not read.
+      batch: of the update.
+
+    Returns:
+      What the map minimises.
+    """
+    del net
+    predicted, step = batch.predicted.stop_gradient(), batch.step
+    # The MMD is symmetric, and has a gradient in its first argument only.
+    one = self._loss.seen(predicted, batch.target, step, self.map)
+    return -one - self._loss.seen(batch.target, predicted, step, self.map)
+
+
 class AdversarialMMDQNAgent(base.ReturnDistributionAgent):
   """Particles minimise the MMD, the kernel's map maximises it.
 
@@ -92,58 +185,70 @@ class AdversarialMMDQNAgent(base.ReturnDistributionAgent):
       jit_compile: whether XLA compiles the update; what is faster here if None.
       **options: those of the base class.
     """
-    self._mmd_loss = mmd_loss(kernel, jit_compile)
-    # Compiled by itself, because the map's loss stands outside what is.
-    self._mmd = tf.function(
-      self._mmd_loss.__call__,
-      autograph=False,
-      jit_compile=compiling.resolve(jit_compile).pieces,
+    loss = MappedMMDLoss(
+      mmdqn_agent.mmd_loss(kernel, jit_compile),
+      MonotoneMap(knots, bound),
+      xla=compiling.resolve(jit_compile).pieces,
     )
-    self._map = MonotoneMap(knots, bound)
-    self._kernel_optimizer = kernel_optimizer
-    super().__init__(*args, jit_compile=jit_compile, **options)
-
-  def _loss_per_example(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
-  ) -> tf.Tensor:
-    # The map's own gradient is stopped, that through it to the particles kept.
-    frozen = tf.stop_gradient(self._map.slopes())
-    return self._seen(predicted, target, lambda x: self._map(x, slopes=frozen))
-
-  @property
-  def _has_a_reach(self) -> bool:
-    return math.isfinite(self._mmd_loss.reach)
-
-  def _beyond_reach(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
-  ) -> tf.Tensor:
-    return self._mmd_loss.share_beyond(
-      predicted.map_values(self._map), target.map_values(self._map)
+    super().__init__(
+      *args,
+      loss=loss,
+      auxiliary=Adversary(kernel_optimizer, loss),
+      jit_compile=jit_compile,
+      **options,
     )
 
-  def _auxiliary_loss(
-    self,
-    data: transitions.Transition,
-    predicted: ReturnDistribution,
-    target: ReturnDistribution,
-  ) -> tf.Tensor:
-    """-MMD^2 as a function of the map (twice its value, its gradient once)."""
-    del data
-    predicted = predicted.stop_gradient()
-    # The MMD is symmetric, and has a gradient in its first argument only.
-    return -self._seen(predicted, target, self._map) - self._seen(
-      target, predicted, self._map
-    )
 
-  def _seen(self, predicted, target, through) -> tf.Tensor:
-    return self._mmd(
-      predicted.map_values(through),
-      target.map_values(through),
-      self.train_step_counter,
-    )
+@dataclasses.dataclass(frozen=True)
+class Settings(algorithms.Settings):
+  """The kernel and its map."""
 
-  def _groups(self):
-    return [
-      *super()._groups(),
-      base.Group(self._kernel_optimizer, [self._map.parameters]),
-    ]
+  # The map would only grow steeper under a kernel with a tail.
+  kernel: str = mmdqn_agent.kernel_setting("gaussian_mixture:1..10")
+  kernel_learning_rate: float = settings.setting(
+    1e-4, "Adam's step size for the map that the kernel looks through", above=0
+  )
+  knots: str = settings.setting(
+    "",
+    "returns where the map may bend, in units, joined by commas; none: one"
+    " slope, which scales the bandwidths",
+  )
+  bound: float = settings.setting(
+    3.0, "the largest slope of the map; the smallest is 1 over it", above=1
+  )
+
+  def head(self, run: algorithms.Run) -> heads.MakeHead:
+    """N free particles."""
+    return heads.particles(run.num_particles)
+
+  def options(self, run: algorithms.Run) -> Dict[str, Any]:
+    """The kernel, and how its map learns."""
+    if self.kernel.startswith("gaussian_median"):
+      raise errors.UserError(
+        "adversarial_mmdqn learns the bandwidth, which gaussian_median would"
+        " take from what the map gives and so undo; set another agent.kernel"
+      )
+    return {
+      "kernel": kernel_names.parse_rule(self.kernel, run.num_updates),
+      "kernel_optimizer": tf.keras.optimizers.Adam(self.kernel_learning_rate),
+      "knots": _numbers(self.knots),
+      "bound": self.bound,
+    }
+
+
+def _numbers(text: str) -> Tuple[float, ...]:
+  try:
+    return tuple(float(part) for part in text.split(",") if part.strip())
+  except ValueError:
+    raise errors.UserError(
+      f"agent.knots wants numbers joined by commas, got {text!r}"
+    ) from None
+
+
+ALGORITHM = algorithms.Algorithm(
+  summary="the kernel learns to tell prediction and target apart",
+  paper=mmdqn_agent.PROPOSED,
+  url=mmdqn_agent.ALGORITHM.url,
+  agent=AdversarialMMDQNAgent,
+  settings=Settings,
+)

@@ -6,7 +6,6 @@ the action taken -> target rule -> backup -> loss `[B]` -> episode mask x
 importance weights -> mean -> clip, optimizer, target network.
 """
 
-import abc
 import functools
 from typing import Optional, Sequence, Union
 
@@ -24,16 +23,19 @@ from tf_mmdrl.agents import (
   compiling,
   keywords,
   predicting,
+  replicas,
   sight,
   targets,
   transitions,
   updates,
 )
 from tf_mmdrl.agents import unit as units
+from tf_mmdrl.agents.auxiliary import Auxiliary, Batch
 from tf_mmdrl.agents.predicting import Use
 from tf_mmdrl.agents.unit import Group
 from tf_mmdrl.core import specs
 from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.losses import Loss
 from tf_mmdrl.networks.units import with_unit
 from tf_mmdrl.ops import return_size
 from tf_mmdrl.policies import return_policy, scores
@@ -42,9 +44,8 @@ from tf_mmdrl.policies import return_policy, scores
 class ReturnDistributionAgent(tf_agent.TFAgent):
   """A value-based agent whose network emits return distributions.
 
-  A subclass gives `_loss_per_example`; one that learns something besides
-  returns adds `_auxiliary_loss` and its weights in `_groups`. The keyword names
-  are those of TF-Agents' DqnAgent.
+  What makes an algorithm is its loss, and the auxiliary if it learns something
+  besides returns. The keyword names are those of TF-Agents' DqnAgent.
 
   Attributes:
     network_example: what makes a network for the agent; errors quote it.
@@ -59,6 +60,8 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     return_network: Optional[network.Network] = None,
     optimizer: Optional[types.Optimizer] = None,
     *,
+    loss: Loss,
+    auxiliary: Optional[Auxiliary] = None,
     observation_and_action_constraint_splitter: Optional[types.Splitter] = None,
     epsilon_greedy: types.FloatOrReturningFloat = 0.1,
     exploration: scores.Score = scores.Mean(),  # noqa: B008  (it is frozen)
@@ -92,6 +95,8 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       return_network: observation -> particles `[B, A, N]`; `q_network`,
         `categorical_q_network` and `particle_network` are other names of it.
       optimizer: of Keras or of tf.compat.v1.
+      loss: (predicted, target, step) -> [B]; see `losses`.
+      auxiliary: what else learns.
       observation_and_action_constraint_splitter: observation -> (the network's
         part, `[B, A]` mask of the actions allowed).
       epsilon_greedy: exploration of the collect policy; a number or a function.
@@ -127,6 +132,8 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       **names: other names of the two networks; see `keywords`.
     """
     tf.Module.__init__(self, name=name)
+    self._loss_function = loss
+    self._auxiliary = auxiliary
     return_network, target_return_network = keywords.networks(
       type(self), return_network, target_return_network, names
     )
@@ -164,7 +171,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       self._unit,
       unit_stays=self._unit_stays,
       agent=type(self).__name__,
-      beyond_what=self._BEYOND_WHAT,
+      beyond_what=loss.beyond_what,
     )
     self._optimizer = optimizer
     for group in self._groups():
@@ -180,7 +187,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     plan = compiling.resolve(jit_compile)
     self._measure = compiled(self._measure_and_follow, jit_compile=plan.pieces)
     self._compute = compiled(self._compute_update, jit_compile=plan.networks)
-    self._losses = compiled(self._loss_per_example, jit_compile=plan.pieces)
+    self._losses = compiled(loss.__call__, jit_compile=plan.pieces)
     self._apply_compiled = compiled(self._apply, jit_compile=plan.pieces)
     if train_step_counter is None:
       # Not TF-Agents' global step, which all agents of a process would share.
@@ -270,45 +277,20 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   def _check_network(self, net: network.Network) -> None:
     """Raises if a network lacks what the algorithm needs of it."""
 
-  @abc.abstractmethod
-  def _loss_per_example(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
-  ) -> tf.Tensor:
-    """[B] losses of predicted [B, N] against target [B, M] distributions."""
-
   # What unit="auto" aims at.
   _UNITS_OF_A_RETURN = units.WANTED
 
-  # The end of "50 % of ...", for where some of it is out of the loss's reach.
-  _BEYOND_WHAT = (
-    "the particles are farther from every particle of their target than the"
-    " kernel reaches"
-  )
-
-  @property
-  def _has_a_reach(self) -> bool:
-    """Whether something can be out of the loss's reach."""
-    return False
-
-  def _beyond_reach(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
-  ) -> tf.Tensor:
-    """[B] shares out of the loss's reach, if it has one."""
-    raise NotImplementedError
-
-  def _auxiliary_loss(
-    self,
-    data: transitions.Transition,
-    predicted: ReturnDistribution,
-    target: ReturnDistribution,
-  ) -> Optional[tf.Tensor]:
-    """[B] losses for weights that the loss itself has no gradient in."""
-    del data, predicted, target
-    return None
-
   def _groups(self) -> Sequence[Group]:
     """All weights that learn, by optimizer."""
-    return [Group(self._optimizer, self._network.trainable_weights)]
+    trained = self._network.trainable_weights
+    if self._auxiliary is None:
+      return [Group(self._optimizer, trained)]
+    others = self._auxiliary.weights(self._network)
+    theirs = {id(weight) for weight in others}
+    return [
+      Group(self._optimizer, [w for w in trained if id(w) not in theirs]),
+      Group(self._auxiliary.optimizer, others),
+    ]
 
   def _initialize(self):
     self._copy_to_target(tau=1.0)
@@ -342,11 +324,15 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     due = unit != self.unit
     if self._unit_stays:
       due &= is_first  # which weights to change is not known
-    _when(due, lambda: units.change(both, self._groups(), unit, is_first))
+    replicas.when(
+      due, lambda: units.change(both, self._groups(), unit, is_first)
+    )
 
   def _train(self, experience, weights):
     if tf.distribute.has_strategy():
-      _in_one_place(self._follow_unit, self._statistics(experience, weights))
+      replicas.in_one_place(
+        self._follow_unit, self._statistics(experience, weights)
+      )
     else:
       self._change_unit(*self._measure(experience, weights))
     update = self._compute(experience, weights)
@@ -359,7 +345,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
         self._apply_compiled(update.gradients)
       self.train_step_counter.assign_add(1)
     # Not compiled: XLA would copy the weights every time.
-    _in_one_place(self._after, update.beyond_reach)
+    replicas.in_one_place(self._after, update.beyond_reach)
     updates.summarize(
       update,
       self._trained(),
@@ -380,8 +366,10 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     copies = step % self._target_update_period == 0
     looks = sight.is_due(step - 1)  # as it was in the update
 
-    _when(copies, lambda: self._copy_to_target(self._target_update_tau))
-    _when(looks, lambda: self._sight.look(beyond_reach, self.unit, step))
+    replicas.when(copies, lambda: self._copy_to_target(self._target_update_tau))
+    replicas.when(
+      looks, lambda: self._sight.look(beyond_reach, self.unit, step)
+    )
 
   def _loss(self, experience, weights=None, training=False):
     return self._forward(experience, weights, training).loss_info
@@ -408,7 +396,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
 
   def _share_beyond(self, update: updates.Update) -> tf.Tensor:
     """[] the share out of reach, if it is time to look; 0 otherwise."""
-    if not self._has_a_reach:
+    if not self._loss_function.has_reach:
       return tf.zeros([])
     parts = [
       part.map_values(lambda z: z / self.unit)
@@ -416,7 +404,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     ]
     return tf.cond(
       sight.is_due(self.train_step_counter),
-      lambda: tf.reduce_mean(self._beyond_reach(*parts)),
+      lambda: tf.reduce_mean(self._loss_function.share_beyond(*parts)),
       lambda: tf.zeros([]),
     )
 
@@ -434,18 +422,25 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     ).at(data.action)
     reward = self._reward_scale_factor * data.reward / self._network.unit
     target = self._target_rule(data._replace(reward=reward))
-    losses = data.mask * self._losses(predicted, target)
+    step = tf.identity(self.train_step_counter)
+    losses = self._losses(predicted, target, step)
+    checks.check_losses(losses, self._loss_function)
+    losses *= data.mask
     total = common.aggregate_losses(
       per_example_loss=losses,
       sample_weight=weights,
       regularization_loss=self._network.losses,
     ).total_loss
-    auxiliary = self._auxiliary_loss(data, predicted, target)
-    if auxiliary is None:
-      auxiliary_loss = tf.zeros([])
-    else:
+    auxiliary_loss = tf.zeros([])
+    if self._auxiliary is not None:
+      observation, _ = return_policy.split(data.observation, self._splitter)
       auxiliary_loss = common.aggregate_losses(
-        per_example_loss=data.mask * auxiliary, sample_weight=weights
+        per_example_loss=data.mask
+        * self._auxiliary.loss(
+          self._network,
+          Batch(observation, data.action, predicted, target, step),
+        ),
+        sample_weight=weights,
       ).total_loss
     td_error = data.mask * (target.mean() - predicted.mean())
     td_error *= self._network.unit
@@ -469,29 +464,3 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       gradients=[],
       finite=tf.add_n(list(bad.values())) == 0,
     )
-
-
-def _in_one_place(function, *values: tf.Tensor) -> None:
-  """Calls a function once, with the means of the replicas' values."""
-  if not tf.distribute.has_strategy():
-    function(*values)
-    return
-  context = tf.distribute.get_replica_context()
-  mean = tf.distribute.ReduceOp.MEAN
-  # The reduced values are the same on all replicas; the first's will do.
-  values = tuple(context.all_reduce(mean, value) for value in values)
-
-  def call(strategy, *values):
-    function(*(strategy.experimental_local_results(v)[0] for v in values))
-
-  context.merge_call(call, args=values)
-
-
-def _when(condition: tf.Tensor, function) -> None:
-  """Calls a function for its effects if the condition holds."""
-
-  def call():
-    function()
-    return True
-
-  tf.cond(condition, call, lambda: False)

@@ -2,11 +2,13 @@
 
 from typing import Optional
 
+import tensorflow as tf
 from tf_agents.networks import network, q_network
 
 from tf_mmdrl.agents import targets
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.losses import Loss
 
 
 def check_options(
@@ -71,4 +73,13 @@ def check_output(net: network.Network, num_actions: int) -> None:
       f"the network {net.name!r} must give particles [B, A, N] with A ="
       f" {num_actions} actions, got {('B', *shape)}; use"
       " networks.ReturnNetwork or end yours with a reshape"
+    )
+
+
+def check_losses(losses: tf.Tensor, loss: Loss) -> None:
+  """Raises unless there is one loss for each example."""
+  if losses.shape.rank != 1:
+    raise errors.UserError(
+      f"the loss {type(loss).__name__} must give one number for each example,"
+      f" [B], got the shape {losses.shape}; take the mean over all other axes"
     )

@@ -1,24 +1,52 @@
 """DQN: Mnih et al., "Human-level Control through Deep Reinforcement Learning",
-2015; with `double=True`, van Hasselt et al., 2016.
+2015.
 """
 
-import tensorflow as tf
+import dataclasses
 
 from tf_mmdrl.agents import base
-from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.ops import quantiles
+from tf_mmdrl.core import algorithms, errors
+from tf_mmdrl.losses import HuberLoss
+from tf_mmdrl.networks import heads
 
 
 class DQNAgent(base.ReturnDistributionAgent):
   """Learns the expected return of each action, as one particle.
 
-  Head: `heads.particles(1)`. The arguments are those of the base class.
+  Head: `heads.particles(1)`.
   """
 
   network_example = "ParticleNetwork(..., num_particles=1)"
 
-  def _loss_per_example(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
-  ) -> tf.Tensor:
-    # The means: the target has several particles under a soft policy.
-    return quantiles.huber(target.mean() - predicted.mean(), kappa=1.0)
+  def __init__(self, *args, **options):
+    """Makes the agent.
+
+    Args:
+      *args: those of the base class.
+      **options: those of the base class; `double=True` is Double DQN.
+    """
+    super().__init__(*args, loss=HuberLoss(), **options)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(algorithms.Settings):
+  """DQN has none of its own."""
+
+  def head(self, run: algorithms.Run) -> heads.MakeHead:
+    """One particle for each action."""
+    if run.num_particles != 1:
+      raise errors.UserError(
+        "DQN learns one number for each action, got network.num_particles="
+        f"{run.num_particles}; set it to 1"
+      )
+    return heads.particles(1)
+
+
+ALGORITHM = algorithms.Algorithm(
+  summary="expected returns by Q-learning",
+  paper="Mnih et al., 2015",
+  url="https://www.nature.com/articles/nature14236",
+  agent=DQNAgent,
+  settings=Settings,
+  shared={"network.num_particles": 1},
+)

@@ -2,14 +2,56 @@
 Reinforcement Learning", 2019.
 """
 
+import dataclasses
+from typing import Any, Dict, Sequence
+
 import tensorflow as tf
+from tf_agents.networks import network
 from tf_agents.typing import types
 
-from tf_mmdrl.agents import base, transitions
-from tf_mmdrl.core import errors
+from tf_mmdrl.agents import auxiliary, base
+from tf_mmdrl.core import algorithms, errors, settings
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.losses import QuantileHuberLoss
-from tf_mmdrl.policies import return_policy
+from tf_mmdrl.networks import heads, implicit_heads
+
+
+class Fractions(auxiliary.Auxiliary):
+  """The proposal of levels, which minimises a Wasserstein distance."""
+
+  def __init__(self, optimizer: types.Optimizer, entropy: float):
+    """Keeps how it learns.
+
+    Args:
+      optimizer: of the proposal.
+      entropy: what multiplies the entropy of the fractions' weights.
+    """
+    super().__init__(optimizer, name="fractions")
+    self._entropy = entropy
+
+  def weights(self, net: network.Network) -> Sequence[tf.Variable]:
+    """The proposal's, in the network's head."""
+    return net.head.proposal.trainable_weights
+
+  def loss(self, net: network.Network, batch: auxiliary.Batch) -> tf.Tensor:
+    """[B] a loss whose gradient in each fraction is Proposition 1's."""
+    # Computed once more, which XLA may notice; their gradient is not wanted.
+    features = tf.stop_gradient(net.features(batch.observation))
+    log_weights, fractions = net.head.propose(features)
+
+    def quantiles(levels):
+      at_levels = ReturnDistribution(net.head.at_levels(features, levels))
+      return tf.stop_gradient(at_levels.at(batch.action).values)
+
+    edges = quantiles(fractions[:, 1:-1])
+    if net.is_noisy:  # all of one quantile function
+      middles = quantiles(net.head.middles(fractions))
+    else:
+      middles = tf.stop_gradient(batch.predicted.values)
+    slope = 2 * edges - middles[:, 1:] - middles[:, :-1]  # equation 7
+    loss = tf.reduce_sum(slope * fractions[:, 1:-1], axis=1)
+    entropy = -tf.reduce_sum(tf.exp(log_weights) * log_weights, axis=1)
+    return loss - self._entropy * entropy
 
 
 class FQFAgent(base.ReturnDistributionAgent):
@@ -46,11 +88,17 @@ class FQFAgent(base.ReturnDistributionAgent):
       kappa: of the Huber loss.
       **options: those of the base class.
     """
-    self._quantile_loss = QuantileHuberLoss(kappa)
-    self._fraction_optimizer = fraction_optimizer
-    self._entropy = entropy
+    # The greedy target's quantiles count alike in the paper's equation 8,
+    # whatever the width of their fractions.
+    even = options.get("munchausen") is None
     super().__init__(
-      time_step_spec, action_spec, return_network, optimizer, **options
+      time_step_spec,
+      action_spec,
+      return_network,
+      optimizer,
+      loss=QuantileHuberLoss(kappa, even_targets=even),
+      auxiliary=Fractions(fraction_optimizer, entropy),
+      **options,
     )
 
   def _check_network(self, net):
@@ -60,51 +108,47 @@ class FQFAgent(base.ReturnDistributionAgent):
         f" {type(net).__name__}; use {self.network_example}"
       )
 
-  def _loss_per_example(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
-  ) -> tf.Tensor:
-    # The greedy target's quantiles count alike in the paper's equation 8,
-    # whatever the width of their fractions.
-    if self._target_rule.munchausen is None:
-      target = target._replace(log_weights=None)
-    return self._quantile_loss(predicted, target)
 
-  def _auxiliary_loss(
-    self,
-    data: transitions.Transition,
-    predicted: ReturnDistribution,
-    target: ReturnDistribution,
-  ) -> tf.Tensor:
-    """A loss whose gradient in each fraction is Proposition 1's."""
-    observation, _ = return_policy.split(data.observation, self._splitter)
-    # Computed once more, which XLA may notice; their gradient is not wanted.
-    features = tf.stop_gradient(self._network.features(observation))
-    head = self._network.head
-    log_weights, fractions = head.propose(features)
+@dataclasses.dataclass(frozen=True)
+class Settings(algorithms.Settings):
+  """The fractions', and the loss's."""
 
-    def quantiles(levels):
-      at_levels = ReturnDistribution(head.at_levels(features, levels))
-      return tf.stop_gradient(at_levels.at(data.action).values)
+  kappa: float = settings.setting(
+    1.0,
+    "where the quantile Huber loss goes from a parabola to a line, in units",
+    low=0,
+  )
+  embedding: int = settings.setting(
+    64, "cosines that a level is embedded by", low=1
+  )
+  entropy: float = settings.setting(
+    0.0, "bonus for fractions of even width", low=0
+  )
+  fraction_learning_rate: float = settings.setting(
+    2.5e-9, "RMSProp's step size for the proposal of fractions", above=0
+  )
 
-    edges = quantiles(fractions[:, 1:-1])
-    if self._network.is_noisy:  # all of one quantile function
-      middles = quantiles(head.middles(fractions))
-    else:
-      middles = tf.stop_gradient(predicted.values)
-    slope = 2 * edges - middles[:, 1:] - middles[:, :-1]  # equation 7
-    loss = tf.reduce_sum(slope * fractions[:, 1:-1], axis=1)
-    entropy = -tf.reduce_sum(tf.exp(log_weights) * log_weights, axis=1)
-    return loss - self._entropy * entropy
+  def head(self, run: algorithms.Run) -> heads.MakeHead:
+    """Particles at levels that the head proposes."""
+    return implicit_heads.fractions(run.num_particles, embedding=self.embedding)
 
-  def _groups(self):
-    proposal = self._network.head.proposal.trainable_weights
-    mine = {id(weight) for weight in proposal}
-    quantiles = [
-      weight
-      for weight in self._network.trainable_weights
-      if id(weight) not in mine
-    ]
-    return [
-      base.Group(self._optimizer, quantiles),
-      base.Group(self._fraction_optimizer, proposal),
-    ]
+  def options(self, run: algorithms.Run) -> Dict[str, Any]:
+    """The loss's kappa, and how fractions learn."""
+    del run
+    return {
+      "kappa": self.kappa,
+      "entropy": self.entropy,
+      "fraction_optimizer": tf.keras.optimizers.RMSprop(
+        self.fraction_learning_rate, rho=0.95, epsilon=1e-5
+      ),
+    }
+
+
+ALGORITHM = algorithms.Algorithm(
+  summary="quantiles at levels that the network proposes",
+  paper="Yang et al., 2019",
+  url="https://arxiv.org/abs/1911.02140",
+  agent=FQFAgent,
+  settings=Settings,
+  shared={"network.num_particles": 32},
+)

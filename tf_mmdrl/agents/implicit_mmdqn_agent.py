@@ -1,16 +1,13 @@
 """MMDQN with implicit particles, which the paper proposes in its discussion."""
 
-import math
-from typing import Optional, Union
+import dataclasses
+from typing import Any, Dict, Optional, Union
 
-import tensorflow as tf
-
-from tf_mmdrl.agents import base
-from tf_mmdrl.agents.mmdqn_agent import DEFAULT_KERNEL, mmd_loss
+from tf_mmdrl.agents import base, iqn_agent, mmdqn_agent
 from tf_mmdrl.agents.predicting import Samples
-from tf_mmdrl.core import errors
-from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.ops import bandwidths, kernels
+from tf_mmdrl.core import algorithms, errors, settings
+from tf_mmdrl.networks import heads, implicit_heads
+from tf_mmdrl.ops import bandwidths, kernel_names, kernels
 
 
 class ImplicitMMDQNAgent(base.ReturnDistributionAgent):
@@ -29,7 +26,9 @@ class ImplicitMMDQNAgent(base.ReturnDistributionAgent):
     self,
     *args,
     samples: Optional[Samples] = None,
-    kernel: Union[kernels.Kernel, bandwidths.KernelRule] = DEFAULT_KERNEL,
+    kernel: Union[
+      kernels.Kernel, bandwidths.KernelRule
+    ] = mmdqn_agent.DEFAULT_KERNEL,
     jit_compile: Optional[bool] = None,
     **options,
   ):
@@ -43,31 +42,55 @@ class ImplicitMMDQNAgent(base.ReturnDistributionAgent):
       jit_compile: whether XLA compiles the update; what is faster here if None.
       **options: those of the base class.
     """
-    self._mmd = mmd_loss(kernel, jit_compile)
     super().__init__(
       *args,
+      loss=mmdqn_agent.mmd_loss(kernel, jit_compile),
       samples=samples or Samples(),
       jit_compile=jit_compile,
       **options,
     )
-    head = getattr(self._network, "head", None)
-    if not getattr(head, "is_stratified", False):
+
+  def _check_network(self, net):
+    if not getattr(getattr(net, "head", None), "is_stratified", False):
       raise errors.UserError(
         "implicit MMDQN wants stratified draws, because with independent ones"
         " its loss narrows the distribution; use ReturnNetwork(...,"
         " implicit_heads.implicit(32, stratified=True))"
       )
 
-  def _loss_per_example(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
-  ) -> tf.Tensor:
-    return self._mmd(predicted, target, self.train_step_counter)
 
-  @property
-  def _has_a_reach(self) -> bool:
-    return math.isfinite(self._mmd.reach)
+@dataclasses.dataclass(frozen=True)
+class Settings(iqn_agent.Drawn):
+  """Draws, and MMDQN's kernel."""
 
-  def _beyond_reach(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
-  ) -> tf.Tensor:
-    return self._mmd.share_beyond(predicted, target)
+  base: str = settings.setting(
+    "uniform",
+    "the distribution that particles are images of",
+    choices=("uniform", "normal"),
+  )
+  kernel: str = mmdqn_agent.kernel_setting()
+
+  def head(self, run: algorithms.Run) -> heads.MakeHead:
+    """Particles of stratified draws."""
+    del run
+    return implicit_heads.implicit(
+      self.choice_particles,
+      base=self.base,
+      embedding=self.embedding,
+      stratified=True,
+    )
+
+  def options(self, run: algorithms.Run) -> Dict[str, Any]:
+    """How many particles to draw for what, and the kernel."""
+    rule = kernel_names.parse_rule(self.kernel, run.num_updates)
+    return {**super().options(run), "kernel": rule}
+
+
+ALGORITHM = algorithms.Algorithm(
+  summary="particles as images of draws, any number of them",
+  paper=mmdqn_agent.PROPOSED,
+  url=mmdqn_agent.ALGORITHM.url,
+  agent=ImplicitMMDQNAgent,
+  settings=Settings,
+  shared={"network.num_particles": 64},
+)

@@ -2,14 +2,14 @@
 Reinforcement Learning", 2018.
 """
 
-from typing import Optional
-
-import tensorflow as tf
+import dataclasses
+from typing import Any, Dict, Optional
 
 from tf_mmdrl.agents import base
 from tf_mmdrl.agents.predicting import Samples
-from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.core import algorithms, settings
 from tf_mmdrl.losses import QuantileHuberLoss
+from tf_mmdrl.networks import heads, implicit_heads
 
 
 class IQNAgent(base.ReturnDistributionAgent):
@@ -33,13 +33,64 @@ class IQNAgent(base.ReturnDistributionAgent):
     Args:
       *args: those of the base class.
       samples: N, N' and K; 64, 64 and 32 if None.
-      kappa: of the Huber loss.
+      kappa: of the Huber loss, equation 3.
       **options: those of the base class.
     """
-    self._quantile_loss = QuantileHuberLoss(kappa)
-    super().__init__(*args, samples=samples or Samples(), **options)
+    super().__init__(
+      *args,
+      loss=QuantileHuberLoss(kappa),
+      samples=samples or Samples(),
+      **options,
+    )
 
-  def _loss_per_example(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
-  ) -> tf.Tensor:
-    return self._quantile_loss(predicted, target)  # equation 3
+
+@dataclasses.dataclass(frozen=True)
+class Drawn(algorithms.Settings):
+  """What heads share whose particles are drawn; N is network.num_particles."""
+
+  target_particles: int = settings.setting(
+    64, "N', particles drawn for the target", low=1
+  )
+  choice_particles: int = settings.setting(
+    32, "K, particles by whose mean policies and targets choose actions", low=1
+  )
+  embedding: int = settings.setting(
+    64, "cosines that a draw is embedded by", low=1
+  )
+
+  def options(self, run: algorithms.Run) -> Dict[str, Any]:
+    """How many particles to draw for what."""
+    drawn = (run.num_particles, self.target_particles, self.choice_particles)
+    return {"samples": Samples(*drawn)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Drawn):
+  """Draws, and the loss's."""
+
+  kappa: float = settings.setting(
+    1.0,
+    "where the quantile Huber loss goes from a parabola to a line, in units",
+    low=0,
+  )
+
+  def head(self, run: algorithms.Run) -> heads.MakeHead:
+    """Particles at random levels."""
+    del run
+    return implicit_heads.implicit(
+      self.choice_particles, embedding=self.embedding
+    )
+
+  def options(self, run: algorithms.Run) -> Dict[str, Any]:
+    """How many particles to draw for what, and the loss's kappa."""
+    return {**super().options(run), "kappa": self.kappa}
+
+
+ALGORITHM = algorithms.Algorithm(
+  summary="the quantile function at random levels",
+  paper="Dabney, Ostrovski, Silver and Munos, 2018",
+  url="https://arxiv.org/abs/1806.06923",
+  agent=IQNAgent,
+  settings=Settings,
+  shared={"network.num_particles": 64},
+)

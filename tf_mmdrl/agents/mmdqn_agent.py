@@ -2,15 +2,14 @@
 Learning via Moment Matching", AAAI 2021; Algorithm 3.
 """
 
-import math
-from typing import Optional, Union
-
-import tensorflow as tf
+import dataclasses
+from typing import Any, Dict, Optional, Union
 
 from tf_mmdrl.agents import base, compiling
-from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.core import algorithms, settings
 from tf_mmdrl.losses import MMDLoss
-from tf_mmdrl.ops import bandwidths, kernels, spectral
+from tf_mmdrl.networks import heads
+from tf_mmdrl.ops import bandwidths, kernel_names, kernels, spectral
 
 # What learnt best in docs/kernels.md. The paper's mixture of Gaussians is
 # `kernels.gaussian_mixture()`; it has no gradient beyond 7 units.
@@ -70,27 +69,46 @@ class MMDQNAgent(base.ReturnDistributionAgent):
       jit_compile: whether XLA compiles the update; what is faster here if None.
       **options: those of `base.ReturnDistributionAgent`, which are DqnAgent's.
     """
-    self._mmd = mmd_loss(kernel, jit_compile)
     super().__init__(
       time_step_spec,
       action_spec,
       return_network,
       optimizer,
+      loss=mmd_loss(kernel, jit_compile),  # Algorithm 1, output
       jit_compile=jit_compile,
       **options,
     )
 
-  def _loss_per_example(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
-  ) -> tf.Tensor:
-    # Algorithm 1, output.
-    return self._mmd(predicted, target, self.train_step_counter)
 
-  @property
-  def _has_a_reach(self) -> bool:
-    return math.isfinite(self._mmd.reach)
+def kernel_setting(default: str = "smooth_energy:1") -> Any:
+  """The setting `kernel` of all that match moments."""
+  return settings.setting(
+    default,
+    "kernel of the MMD, in units; gaussian_mixture:1..10 is the paper's;"
+    " docs/kernels.md lists them",
+  )
 
-  def _beyond_reach(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
-  ) -> tf.Tensor:
-    return self._mmd.share_beyond(predicted, target)
+
+@dataclasses.dataclass(frozen=True)
+class Settings(algorithms.Settings):
+  """The kernel."""
+
+  kernel: str = kernel_setting()
+
+  def head(self, run: algorithms.Run) -> heads.MakeHead:
+    """N free particles."""
+    return heads.particles(run.num_particles)
+
+  def options(self, run: algorithms.Run) -> Dict[str, Any]:
+    """The kernel, or the rule that makes it."""
+    return {"kernel": kernel_names.parse_rule(self.kernel, run.num_updates)}
+
+
+ALGORITHM = algorithms.Algorithm(
+  summary="free particles by moment matching",
+  paper="Nguyen-Tang, Gupta and Venkatesh, 2021",
+  url="https://arxiv.org/abs/2007.12354",
+  agent=MMDQNAgent,
+  settings=Settings,
+)
+PROPOSED = f"{ALGORITHM.paper}, proposed in the discussion"

@@ -2,11 +2,13 @@
 Regression", 2018; Algorithm 1.
 """
 
-import tensorflow as tf
+import dataclasses
+from typing import Any, Dict
 
 from tf_mmdrl.agents import base
-from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.core import algorithms, settings
 from tf_mmdrl.losses import QuantileHuberLoss
+from tf_mmdrl.networks import heads
 
 
 class QRDQNAgent(base.ReturnDistributionAgent):
@@ -23,10 +25,34 @@ class QRDQNAgent(base.ReturnDistributionAgent):
       kappa: of the Huber loss: 1 for QR-DQN-1, 0 for QR-DQN-0.
       **options: those of the base class.
     """
-    self._quantile_loss = QuantileHuberLoss(kappa)
-    super().__init__(*args, **options)
+    super().__init__(*args, loss=QuantileHuberLoss(kappa), **options)
 
-  def _loss_per_example(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
-  ) -> tf.Tensor:
-    return self._quantile_loss(predicted, target)
+
+@dataclasses.dataclass(frozen=True)
+class Settings(algorithms.Settings):
+  """The loss's."""
+
+  kappa: float = settings.setting(
+    1.0,
+    "where the quantile Huber loss goes from a parabola to a line, in units;"
+    " 0 for QR-DQN-0",
+    low=0,
+  )
+
+  def head(self, run: algorithms.Run) -> heads.MakeHead:
+    """N particles."""
+    return heads.particles(run.num_particles)
+
+  def options(self, run: algorithms.Run) -> Dict[str, Any]:
+    """The loss's kappa."""
+    del run
+    return {"kappa": self.kappa}
+
+
+ALGORITHM = algorithms.Algorithm(
+  summary="quantiles at even levels by quantile regression",
+  paper="Dabney, Rowland, Bellemare and Munos, 2018",
+  url="https://arxiv.org/abs/1710.10044",
+  agent=QRDQNAgent,
+  settings=Settings,
+)

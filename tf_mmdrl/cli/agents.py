@@ -1,8 +1,10 @@
 """`mmdrl agents`: the algorithms."""
 
 import argparse
+import dataclasses
 
-from tf_mmdrl.train import algorithms
+from tf_mmdrl.cli import quiet
+from tf_mmdrl.core import algorithms
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,15 +15,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
   """Lists the algorithms, or prints one's paper and settings."""
   if args.name is None:
-    width = max(map(len, algorithms.ALGORITHMS))
-    for name, algorithm in algorithms.ALGORITHMS.items():
+    names = algorithms.names()
+    with quiet.loading():
+      found = [algorithms.get(name) for name in names]
+    width = max(map(len, names))
+    for name, algorithm in zip(names, found):
       print(f"{name:{width}}  {algorithm.summary}")
       print(f"{'':{width}}  {algorithm.paper}")
     return 0
-  algorithm = algorithms.get(args.name)
+  algorithms.check_name(args.name)
+  with quiet.loading():
+    algorithm = algorithms.get(args.name)
   print(f"{args.name}: {algorithm.summary}")
-  print(f"paper: {algorithm.paper}")
+  print(f"paper: {algorithm.paper}, {algorithm.url}")
   print(f"train: mmdrl train --agent {args.name}")
+  for field in dataclasses.fields(algorithm.settings):
+    print(f"own:   agent.{field.name}={field.default}")
+    print(f"       {field.metadata['help']}")
   for assignment in algorithm.assignments():
     print(f"sets:  {assignment}")
   return 0

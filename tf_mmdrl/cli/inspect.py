@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     with runs.restored(path) as state:
       print(state.fingerprint())
     return 0
-  for name, value, _ in configs.fields(config):
+  for name, value in configs.fields(config):
     print(f"{name}={value}")
   for found in runs.list_checkpoints(directory):
     print(f"checkpoint {found.step}: {found.damage or 'whole'}")

@@ -3,6 +3,7 @@
 import argparse
 import json
 
+from tf_mmdrl.cli import quiet
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import presets
 
@@ -22,10 +23,12 @@ def run(args: argparse.Namespace) -> int:
     for name, preset in presets.PRESETS.items():
       print(f"{name:{width}}  {preset.summary}")
     return 0
-  config = presets.get(args.name)
+  with quiet.loading():
+    config = presets.get(args.name).completed()
+    help_lines = configs.help_lines(config)
   if args.json:
     print(json.dumps(configs.to_json(config), indent=2))
     return 0
-  for name, value, help_line in configs.fields(config):
-    print(f"{name + '=' + str(value):48} {help_line}")
+  for name, value in configs.fields(config):
+    print(f"{name + '=' + str(value):48} {help_lines[name]}")
   return 0

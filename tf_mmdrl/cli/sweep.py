@@ -5,8 +5,7 @@ import pathlib
 from typing import List
 
 from tf_mmdrl.cli import main, quiet, train
-from tf_mmdrl.core import errors
-from tf_mmdrl.train import algorithms
+from tf_mmdrl.core import algorithms, errors
 
 _MINATAR = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
 
@@ -47,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
   """Runs what is left of the sweep, and prints the table."""
   names = _split("--agents", args.agents)
   for name in names:
-    algorithms.get(name)
+    algorithms.check_name(name)
   own = {name: _settings(args.set, name, names) for name in names}
   if args.jobs < 1:
     raise errors.UserError(f"--jobs must be at least 1, got {args.jobs}")

@@ -5,8 +5,9 @@ import pathlib
 from typing import List, Optional, Tuple
 
 from tf_mmdrl.cli import main, quiet
-from tf_mmdrl.train import algorithms, presets
+from tf_mmdrl.core import algorithms
 from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import presets
 
 # Flag -> the setting it is short for.
 _SHORT = {
@@ -83,12 +84,15 @@ def run(args: argparse.Namespace) -> int:
 def wanted(args: argparse.Namespace) -> Tuple[str, configs.Config]:
   """The preset's name, and the configuration that the flags ask for."""
   preset = args.preset or _preset_for(args.env)
-  return preset, configs.change(presets.get(preset), _settings(args, preset))
+  base = presets.get(preset)
+  algorithms.check_name(args.agent or base.agent.name)
+  with quiet.loading():
+    return preset, configs.change(base, _settings(args, base))
 
 
-def _settings(args: argparse.Namespace, preset: str) -> List[str]:
+def _settings(args: argparse.Namespace, base: configs.Config) -> List[str]:
   """The flags as settings; those of --set come last and win."""
-  agent = args.agent or presets.get(preset).agent.name
+  agent = args.agent or base.agent.name
   given = [
     *algorithms.get(agent).assignments(),
     *(

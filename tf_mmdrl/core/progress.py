@@ -17,19 +17,28 @@ class Progress:
   a context manager, so that the line is ended whatever happens.
   """
 
-  def __init__(self, total: float, label: str, stream: Optional[TextIO] = None):
-    """Begins at zero.
+  def __init__(
+    self,
+    total: float,
+    label: str,
+    stream: Optional[TextIO] = None,
+    *,
+    first: float = 0,
+  ):
+    """Begins at zero, or where an earlier run stopped.
 
     Args:
       total: what `update` will count to.
       label: what is running.
       stream: where to write; standard error if not given.
+      first: what is done already; it says nothing of how fast the rest goes.
     """
     self._total = total
     self._label = label
     self._stream = stream or sys.stderr
     self._terminal = self._stream.isatty()
     self._start = time.monotonic()
+    self._pace_since, self._pace_first = self._start, first
     self._next = self._start + (0 if self._terminal else _SECONDS_BETWEEN_LINES)
     self._written = False
 
@@ -38,6 +47,14 @@ class Progress:
 
   def __exit__(self, *exception) -> None:
     self.close()
+
+  def forget_pace(self, done: float) -> None:
+    """Estimates the time left from here on: what follows is slower or faster.
+
+    Args:
+      done: as in `update`.
+    """
+    self._pace_since, self._pace_first = time.monotonic(), done
 
   def update(self, done: float, text: str = "") -> None:
     """Says that `done` of the total is done.
@@ -49,7 +66,7 @@ class Progress:
     now = time.monotonic()
     if now < self._next and not (self._terminal and done >= self._total):
       return
-    line = self._line(done, text, now - self._start)
+    line = self._line(done, text, now)
     if self._terminal:
       self._next = now + _SECONDS_BETWEEN_REWRITES
       width = shutil.get_terminal_size().columns - 1
@@ -69,11 +86,16 @@ class Progress:
       self._stream.flush()
     self._written = False
 
-  def _line(self, done: float, text: str, seconds: float) -> str:
+  def _line(self, done: float, text: str, now: float) -> str:
     share = min(1.0, done / self._total) if self._total else 1.0
-    parts = [f"{self._label}: {share:4.0%}", f"{_clock(seconds)} gone"]
-    if 0 < share < 1:
-      parts.append(f"{_clock(seconds / share - seconds)} left")
+    parts = [
+      f"{self._label}: {share:4.0%}",
+      f"{_clock(now - self._start)} gone",
+    ]
+    paced = done - self._pace_first
+    if paced > 0 and share < 1:
+      left = (self._total - done) * (now - self._pace_since) / paced
+      parts.append(f"{_clock(left)} left")
     return ", ".join(parts + ([text] if text else []))
 
 

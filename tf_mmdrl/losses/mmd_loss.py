@@ -7,11 +7,12 @@ from typing import Union
 import tensorflow as tf
 
 from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.losses.loss import Loss
 from tf_mmdrl.ops import bandwidths, kernels, mmd, reach, spectral
 
 
 @dataclasses.dataclass(frozen=True)
-class MMDLoss:
+class MMDLoss(Loss):
   """MMD^2 between predicted and target particles (Algorithm 1, output).
 
   Attributes:
@@ -21,6 +22,11 @@ class MMDLoss:
     method: how it is computed.
     cos_sin: how its cosines are; see `mmd.mmd_squared`.
   """
+
+  beyond_what = (
+    "the particles are farther from every particle of their target than the"
+    " kernel reaches"
+  )
 
   kernel: Union[kernels.Kernel, bandwidths.KernelRule]
   estimator: mmd.Estimator = mmd.Estimator.BIASED
@@ -33,6 +39,11 @@ class MMDLoss:
     if isinstance(self.kernel, kernels.Kernel):
       return self.kernel.reach
     return math.inf  # a rule's bandwidth follows the particles
+
+  @property
+  def has_reach(self) -> bool:
+    """Whether the kernel is flat somewhere."""
+    return math.isfinite(self.reach)
 
   def share_beyond(
     self, predicted: ReturnDistribution, target: ReturnDistribution

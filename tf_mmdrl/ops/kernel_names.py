@@ -7,13 +7,13 @@
 `0.5*gaussian:1+unrectified:1`. Alone, rules that make a Gaussian as training
 goes on: `gaussian_median` (a bandwidth of 2 x the median of the squared
 distances; `gaussian_median:1` for another factor) and `gaussian_annealed:10->1`
-(over the run).
+(over the run). `package.module:NAME` is a kernel of your own.
 """
 
 import re
 from typing import Callable, Dict, List, Union
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, plugins
 from tf_mmdrl.ops import bandwidths, kernels
 
 _ONE_PARAMETER: Dict[str, Callable[[float], kernels.Kernel]] = {
@@ -85,6 +85,8 @@ def parse(text: str) -> kernels.Kernel:
 
 def _term(text: str) -> kernels.Kernel:
   name, colon, parameters = text.partition(":")
+  if name not in NAMES and plugins.is_place(text):
+    return plugins.load("kernel", text, kernels.Kernel)
   if name in (_MEDIAN, _ANNEALED):
     raise errors.UserError(
       f"kernel {name!r} follows training: it is for mmdrl train, and alone,"

@@ -1,16 +1,17 @@
 """What a run is: frozen groups of settings, each checked when it is made.
 
 A group is a dataclass; a setting is a field with its range and one line of
-help. `Config` holds the groups, `change` applies `group.field=value`, and
-`to_json` and `from_json` are exact inverses. Nothing here needs TensorFlow.
+help. `Config` holds the groups and, as `own`, the settings that only the chosen
+algorithm has; users see those as `agent.FIELD`, too. `change` applies
+`group.field=value`, and `to_json` and `from_json` are exact inverses. Only what
+asks an algorithm for its own settings needs TensorFlow.
 """
 
 import dataclasses
 import json
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from tf_mmdrl.core import errors
-from tf_mmdrl.train import settings
+from tf_mmdrl.core import algorithms, errors, settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,37 +59,6 @@ class AgentConfig(settings.Group):
     "what exploring actions maximise: mean, thompson, bootstrapped, ucb:BETA,"
     " boltzmann:T",
   )
-  kernel: str = settings.setting(
-    "smooth_energy:1",
-    "kernel of the MMD, in units; gaussian_mixture:1..10 is the paper's",
-  )
-  kappa: float = settings.setting(
-    1.0, "of the Huber loss of quantiles: qrdqn, iqn, fqf", low=0
-  )
-  v_min: float = settings.setting(-10.0, "lowest atom, in units: c51, rainbow")
-  v_max: float = settings.setting(10.0, "highest atom, in units: c51, rainbow")
-  base: str = settings.setting(
-    "uniform",
-    "what implicit particles are drawn from: implicit_mmdqn",
-    choices=("uniform", "normal"),
-  )
-  target_particles: int = settings.setting(
-    64, "N', drawn for targets: iqn, implicit_mmdqn", low=1
-  )
-  choice_particles: int = settings.setting(
-    32, "K, to choose actions by: iqn, implicit_mmdqn", low=1
-  )
-  entropy: float = settings.setting(0.0, "bonus for even fractions: fqf", low=0)
-  fraction_learning_rate: float = settings.setting(
-    2.5e-9, "of the proposal of fractions: fqf", above=0
-  )
-  kernel_learning_rate: float = settings.setting(
-    1e-4, "of the kernel's map: adversarial_mmdqn", above=0
-  )
-  knots: str = settings.setting(
-    "", "of that map, joined by commas; none: bandwidths alone"
-  )
-  bound: float = settings.setting(3.0, "of that map's slopes", above=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,9 +86,6 @@ class NetworkConfig(settings.Group):
     False, "noise in the head's weights, to explore"
   )
   noise: float = settings.setting(0.5, "sigma_0, that noise's size", above=0)
-  embedding: int = settings.setting(
-    64, "cosines of a draw: iqn, fqf, implicit_mmdqn", low=1
-  )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,6 +117,12 @@ class ScheduleConfig(settings.Group):
   """When; all in agent steps, over all environments."""
 
   steps: int = settings.setting(1_000_000, "length of the run", low=1)
+  horizon: int = settings.setting(
+    0,
+    "steps over which schedules go: beta, annealed kernels, exploration; 0:"
+    " the run's length when it begins, which longer --steps leave as it is",
+    low=0,
+  )
   learning_starts: int = settings.setting(
     20_000, "steps before the first update"
   )
@@ -219,7 +192,11 @@ class SystemConfig(settings.Group):
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-  """All settings of a run."""
+  """All settings of a run.
+
+  Attributes:
+    own: the algorithm's own settings; `completed` has them all.
+  """
 
   environment: EnvironmentConfig = EnvironmentConfig()
   agent: AgentConfig = AgentConfig()
@@ -229,6 +206,7 @@ class Config:
   schedule: ScheduleConfig = ScheduleConfig()
   evaluation: EvaluationConfig = EvaluationConfig()
   system: SystemConfig = SystemConfig()
+  own: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self):
     schedule, replay = self.schedule, self.replay
@@ -262,15 +240,56 @@ class Config:
     return self.round_steps // self.schedule.steps_per_update
 
   @property
+  def horizon(self) -> int:
+    """Steps over which schedules go."""
+    return self.schedule.horizon or self.schedule.steps
+
+  @property
   def num_updates(self) -> int:
     """Updates of the whole run, at least 1; for schedules over it."""
-    learning = self.schedule.steps - self.schedule.learning_starts
+    learning = self.horizon - self.schedule.learning_starts
     return max(1, learning // self.schedule.steps_per_update)
+
+  @property
+  def algorithm(self) -> algorithms.Algorithm:
+    """What `agent.name` stands for."""
+    return algorithms.get(self.agent.name)
+
+  @property
+  def own_settings(self) -> algorithms.Settings:
+    """The algorithm's own settings, checked."""
+    kind = self.algorithm.settings
+    known = [field.name for field in dataclasses.fields(kind)]
+    for name in self.own:
+      if name not in known:
+        shared = [field.name for field in dataclasses.fields(AgentConfig)]
+        raise errors.unknown_name(
+          f"setting of {self.agent.name}",
+          f"agent.{name}",
+          [f"agent.{field}" for field in (*known, *shared)],
+        )
+    try:
+      return kind(**self.own)
+    except errors.UserError as error:
+      raise errors.UserError(f"in group 'agent': {error}") from None
+
+  @property
+  def run(self) -> algorithms.Run:
+    """What the algorithm may know of the run."""
+    return algorithms.Run(self.network.num_particles, self.num_updates)
+
+  def completed(self) -> "Config":
+    """The same with all of the algorithm's own settings, in their types."""
+    own = dataclasses.asdict(self.own_settings)
+    return dataclasses.replace(self, own=own)
 
   def replace(self, **groups: Dict[str, Any]) -> "Config":
     """A copy with some fields of some groups changed."""
-    changed = {}
+    changed: Dict[str, Any] = {}
     for name, values in groups.items():
+      if name == "own":
+        changed[name] = {**self.own, **values}
+        continue
       try:
         changed[name] = dataclasses.replace(getattr(self, name), **values)
       except errors.UserError as error:
@@ -278,63 +297,117 @@ class Config:
     return dataclasses.replace(self, **changed)
 
 
-def fields(config: Config) -> Iterator[Tuple[str, Any, str]]:
-  """Every setting: `group.field`, its value, its line of help."""
-  for group in dataclasses.fields(config):
-    values = getattr(config, group.name)
-    for field in dataclasses.fields(values):
-      name = f"{group.name}.{field.name}"
-      yield name, getattr(values, field.name), field.metadata["help"]
+_GROUPS = [field.name for field in dataclasses.fields(Config)][:-1]
+_SHARED = {
+  f"{group}.{field.name}": field
+  for group in _GROUPS
+  for field in dataclasses.fields(getattr(Config(), group))
+}
+# Settings of all algorithms in version 0.1 that are some algorithms' own now.
+# Runs that have it also have every other algorithm's own settings.
+_NOW_OWN = (("network", "embedding"),)
+
+
+def fields(config: Config) -> Iterator[Tuple[str, Any]]:
+  """Every setting: `group.field` and its value."""
+  for group in _GROUPS:
+    for field in dataclasses.fields(getattr(config, group)):
+      yield f"{group}.{field.name}", getattr(getattr(config, group), field.name)
+    if group == "agent":
+      for name, value in config.own.items():
+        yield f"agent.{name}", value
+
+
+def help_lines(config: Config) -> Dict[str, str]:
+  """`group.field` -> its line of help, the algorithm's own among them."""
+  own = dataclasses.fields(config.algorithm.settings)
+  every = {**_SHARED, **{f"agent.{field.name}": field for field in own}}
+  return {name: field.metadata["help"] for name, field in every.items()}
 
 
 def change(config: Config, assignments: Sequence[str]) -> Config:
-  """Applies `group.field=value`; all at once, so that they fit each other."""
+  """Applies `group.field=value`, all at once, so that they fit each other.
+
+  Args:
+    config: where to begin.
+    assignments: the changes. If they choose another algorithm, own settings of
+      the one before that it does not have are left out.
+
+  Returns:
+    The configuration, completed.
+  """
   changes: Dict[str, Dict[str, Any]] = {}
-  known = [name for name, _, _ in fields(config)]
   for text in assignments:
     name, equals, value = text.partition("=")
+    group, dot, field = name.strip().partition(".")
     if not equals:
       raise errors.UserError(
         f"a setting is written group.field=value, got {text!r}; for example"
         " schedule.steps=100000"
       )
-    if name.strip() not in known:
-      raise errors.unknown_name("setting", name.strip(), known)
-    group, _, field = name.strip().partition(".")
+    if name.strip() not in _SHARED:
+      if group != "agent" or not dot:
+        raise errors.unknown_name("setting", name.strip(), _SHARED)
+      group = "own"
     changes.setdefault(group, {})[field] = value.strip()
-  return config.replace(**changes)
+  agent = changes.get("agent", {}).get("name", config.agent.name)
+  if agent != config.agent.name:
+    known = dataclasses.fields(algorithms.get(agent).settings)
+    names = {field.name for field in known}
+    own = {name: v for name, v in config.own.items() if name in names}
+    config = dataclasses.replace(config, own=own)
+  return config.replace(**changes).completed()
 
 
 def to_json(config: Config) -> Dict[str, Any]:
-  """Plain values by group."""
-  return dataclasses.asdict(config)
+  """Plain values by group; the algorithm's own settings are the agent's."""
+  content = dataclasses.asdict(config)
+  content["agent"].update(content.pop("own"))
+  return content
 
 
-def from_json(content: Dict[str, Any]) -> Config:
-  """What `to_json` gave; every setting must be there and known."""
-  known = [name for name, _, _ in fields(Config())]
-  flat = {
-    f"{group}.{field}": value
-    for group, values in content.items()
-    for field, value in values.items()
-  }
-  for name in flat:
-    if name not in known:
-      raise errors.unknown_name("setting", name, known)
-  missing = [name for name in known if name not in flat]
-  if missing:
-    raise errors.UserError(
-      f"the configuration lacks {', '.join(missing)}; it was written by"
-      " another version or changed by hand"
-    )
-  return Config().replace(**content)
+def from_json(
+  content: Dict[str, Any], note: Callable[[str], None] = lambda text: None
+) -> Config:
+  """What `to_json` gave, by this version or by one before.
+
+  Args:
+    content: values by group.
+    note: is told of each setting that was not there yet and has its default.
+
+  Returns:
+    The configuration; its own settings are not checked, which would need
+    TensorFlow.
+  """
+  groups: Dict[str, Dict[str, Any]] = {}
+  for group, values in content.items():
+    for field, value in values.items():
+      name = f"{group}.{field}"
+      if name in _SHARED:
+        groups.setdefault(group, {})[field] = value
+      elif group == "agent" or (group, field) in _NOW_OWN:
+        groups.setdefault("own", {})[field] = value
+      else:
+        raise errors.unknown_name("setting", name, _SHARED)
+  config = Config().replace(**groups)
+  if any(field in content.get(group, {}) for group, field in _NOW_OWN):
+    known = {
+      field.name for field in dataclasses.fields(config.algorithm.settings)
+    }
+    own = {name: value for name, value in config.own.items() if name in known}
+    config = dataclasses.replace(config, own=own)
+  for name, value in fields(config):
+    group, _, field = name.partition(".")
+    if name in _SHARED and field not in groups.get(group, {}):
+      note(f"the run was made before {name}, which is {value} for it")
+  return config
 
 
 def differences(before: Config, after: Config) -> List[str]:
   """Each setting that differs, as `group.field: before -> after`."""
-  pairs = zip(fields(before), fields(after))
+  old, new = dict(fields(before)), dict(fields(after))
   return [
-    f"{name}: {json.dumps(old)} -> {json.dumps(new)}"
-    for (name, old, _), (_, new, _) in pairs
-    if old != new
+    f"{name}: {json.dumps(old.get(name))} -> {json.dumps(new.get(name))}"
+    for name in {**old, **new}
+    if old.get(name) != new.get(name)
   ]

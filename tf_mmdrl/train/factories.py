@@ -15,7 +15,6 @@ from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.environments import atari
 from tf_mmdrl.networks import torsos
 from tf_mmdrl.policies import names as policy_names
-from tf_mmdrl.train import agents_by_name
 from tf_mmdrl.train.collector import Exploration
 from tf_mmdrl.train.config import Config
 
@@ -87,7 +86,7 @@ def network(
   return networks.ReturnNetwork(
     observation_spec,
     action_spec,
-    agents_by_name.parts(config.agent.name).head(config),
+    config.own_settings.head(config.run),
     conv_layer_params=convolutions,
     fc_layer_params=dense,
     padding=group.padding,
@@ -102,7 +101,6 @@ def agent(
   config: Config, env: py_environment.PyEnvironment
 ) -> base.ReturnDistributionAgent:
   """The agent, with weights that depend on the seed only."""
-  parts = agents_by_name.parts(config.agent.name)
   tf.keras.utils.set_random_seed(seeds(config).network)
   time_step_spec = tensor_spec.from_spec(env.time_step_spec())
   action_spec = tensor_spec.from_spec(env.action_spec())
@@ -110,12 +108,12 @@ def agent(
     config.optimizer.learning_rate, epsilon=config.optimizer.epsilon
   )
   per_update = config.schedule.steps_per_update
-  made = parts.agent(
+  made = config.algorithm.agent(
     time_step_spec,
     action_spec,
     network(config, time_step_spec.observation, action_spec),
     optimizer,
-    **parts.options(config),
+    **config.own_settings.options(config.run),
     gamma=config.agent.gamma,
     n_step_update=config.agent.n_step,
     double=config.agent.double,
@@ -210,6 +208,6 @@ def epsilon(config: Config, step: int) -> float:
 
 def beta(config: Config, step: int) -> float:
   """The exponent of importance weights: a line over the whole run."""
-  share = min(1.0, step / config.schedule.steps)
+  share = min(1.0, step / config.horizon)
   first, last = config.replay.beta_start, config.replay.beta_end
   return first + share * (last - first)

@@ -119,9 +119,8 @@ PRESETS: Dict[str, Preset] = {
       environment=dict(
         name="Breakout", num_envs=1, protocol="paper", rebuild_period=250_000
       ),
-      agent=dict(
-        gamma=0.99, n_step=1, unit="1", kernel="gaussian_mixture:1..10"
-      ),
+      agent=dict(gamma=0.99, n_step=1, unit="1"),
+      own=dict(kernel="gaussian_mixture:1..10"),
       network=dict(
         torso="nature", padding="same", num_particles=200, output_scale=1.0
       ),

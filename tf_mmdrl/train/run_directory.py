@@ -16,6 +16,7 @@ from tf_mmdrl.replay import segments
 from tf_mmdrl.train import config as configs
 
 _PACKAGES = ("tensorflow", "tf-agents", "tf-keras", "numpy", "ale-py")
+_FORMAT = 2  # of config.json; 1 was version 0.1's
 # A longer run is the same run, gone on with.
 _MAY_CHANGE = ("schedule.steps",)
 
@@ -44,6 +45,12 @@ class RunDirectory:
     """The run's configuration; an error if there is no run here."""
     try:
       content = json.loads(self._config.read_text())
+      if content.get("format", 1) > _FORMAT:
+        raise errors.UserError(
+          f"the run in {str(self.path)!r} was made by tf-mmdrl"
+          f" {content['versions']['tf-mmdrl']}, a later version than this"
+          f" {version.__version__}; install that one"
+        )
       return configs.from_json(content["config"])
     except FileNotFoundError:
       raise errors.UserError(
@@ -57,21 +64,51 @@ class RunDirectory:
         f"{str(self._config)!r} cannot be read: {error}"
       ) from None
 
-  def open_for_training(self, config: configs.Config) -> None:
-    """Claims the directory, and writes or compares the configuration."""
+  def with_horizon(self, config: configs.Config) -> configs.Config:
+    """The same, with schedules as long as when the run began.
+
+    Args:
+      config: what a user wants; a longer run, perhaps.
+
+    Returns:
+      The configuration with `schedule.horizon` set.
+    """
+    before = self.config() if self._config.exists() else config
+    horizon = config.schedule.horizon or before.horizon
+    return config.replace(schedule={"horizon": horizon})
+
+  def open_for_training(
+    self, config: configs.Config
+  ) -> Optional[configs.Config]:
+    """Claims the directory, and writes or compares the configuration.
+
+    Args:
+      config: of the run.
+
+    Returns:
+      The configuration that the run had before, if it goes on.
+    """
+    before = None
     try:
       self.path.mkdir(parents=True, exist_ok=True)
       self._claim()
       if self._config.exists():
-        _require_same(self.config(), config)
+        before = self.config()
+        config = self.with_horizon(config)
+        _require_same(self.with_horizon(before), config)
       elif any(path.name != "lock" for path in self.path.iterdir()):
         raise errors.UserError(
           f"{str(self.path)!r} holds other files and no run; pass an empty or"
           " new --run-dir"
         )
-      description = {"config": configs.to_json(config), **surroundings()}
+      description = {
+        "format": _FORMAT,
+        "config": configs.to_json(config),
+        **surroundings(),
+      }
       text = json.dumps(description, indent=2) + "\n"
       segments.write(self._config, text.encode())
+      return before
     except OSError as error:
       raise errors.UserError(
         f"cannot write to {str(self.path)!r}: {error.strerror}; pass another"

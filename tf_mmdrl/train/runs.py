@@ -95,3 +95,8 @@ def restored(path: pathlib.Path) -> Iterator[RunState]:
 def warn(text: str) -> None:
   """Shows a warning to the person at the terminal."""
   print(f"mmdrl: warning: {text}", file=sys.stderr)
+
+
+def note(text: str) -> None:
+  """Tells the person at the terminal."""
+  print(f"mmdrl: {text}", file=sys.stderr)

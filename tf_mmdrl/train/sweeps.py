@@ -21,7 +21,7 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
 from tf_mmdrl.policies import names as policy_names
-from tf_mmdrl.train import agents_by_name, metrics
+from tf_mmdrl.train import metrics
 from tf_mmdrl.train.config import Config
 
 _TABLE = "sweep.csv"
@@ -78,7 +78,8 @@ class Outcome(NamedTuple):
 def check(config: Config) -> None:
   """Raises what a run of this configuration would raise when it begins."""
   _check_environment(config.environment.name, config.environment.protocol)
-  agents_by_name.parts(config.agent.name).options(config)
+  config.own_settings.head(config.run)
+  config.own_settings.options(config.run)
   policy_names.parse(config.agent.exploration, lambda: 0.0)
   policy_names.parse_steady(config.evaluation.score)
 

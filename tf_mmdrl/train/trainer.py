@@ -51,11 +51,13 @@ def train(config: Config, directory: RunDirectory) -> Outcome:
   Returns:
     How it ended.
   """
+  config = directory.with_horizon(config.completed())
   # Before the directory is touched, for most mistakes show here.
   state = RunState(config, directory)
   try:
-    directory.open_for_training(config)
+    before = directory.open_for_training(config)
     state.restore(runs.warn, clean=True)
+    _say_where(state, before)
     state.metrics.begin()
     with Stop() as stop:
       finished = Trainer(state, directory, stop).run()
@@ -70,6 +72,20 @@ def train(config: Config, directory: RunDirectory) -> Outcome:
   finally:
     state.close()
     directory.close()
+
+
+def _say_where(state: RunState, before: Optional[Config]) -> None:
+  """Tells the person at the terminal that a run goes on, or is over."""
+  step, last = state.step, state.config.schedule.steps
+  if before is not None and before.schedule.steps != last:
+    runs.note(f"the run was to have {before.schedule.steps:,} steps")
+  if step >= last:
+    runs.note(
+      f"the run is finished: it is at step {step:,} of {last:,}; pass more"
+      " --steps to go on"
+    )
+  elif step:
+    runs.note(f"goes on at step {step:,} of {last:,}")
 
 
 class Trainer:

@@ -42,11 +42,13 @@ class Watcher:
     """Begins at `step`."""
     self.writer = tf.summary.create_file_writer(str(directory.tensorboard))
     with self.writer.as_default():
-      hparams.hparams({name: v for name, v, _ in configs.fields(config)})
+      hparams.hparams(dict(configs.fields(config)))
     self._config = config
     self._names: Optional[List[str]] = None  # of actions, once they are shown
-    self._first = step
-    self._progress = progress.Progress(config.schedule.steps - step, "train")
+    self._progress = progress.Progress(
+      config.schedule.steps, "train", first=step
+    )
+    self._learns = False
     self._since, self._since_step = time.monotonic(), step
     self._rate: Optional[float] = None
     self._score: Optional[float] = None
@@ -54,6 +56,13 @@ class Watcher:
 
   def show(self, step: int, loss: Optional[float]) -> None:
     """Updates the line."""
+    if loss is not None and not self._learns:
+      # What was played before goes by much faster, and the first update
+      # compiles: neither tells how long the rest will take.
+      self._learns = True
+      self._progress.forget_pace(step)
+      self._since, self._since_step = time.monotonic(), step
+      self._rate = None
     parts = [f"step {step:,}"]
     if self._score is not None:
       parts.append(f"score {self._score:.2f}")
@@ -63,12 +72,13 @@ class Watcher:
       parts.append(f"loss {loss:.3g}")
     if self._rate is not None:
       parts.append(f"{self._rate:,.0f} steps/s")
-    self._progress.update(step - self._first, ", ".join(parts))
+    self._progress.update(step, ", ".join(parts))
 
   def report(self, row: Dict[str, Any]) -> None:
     """Writes a row of the metrics to TensorBoard."""
     now, step = time.monotonic(), row["step"]
-    self._rate = (step - self._since_step) / max(1e-9, now - self._since)
+    if step > self._since_step:
+      self._rate = (step - self._since_step) / max(1e-9, now - self._since)
     self._since, self._since_step = now, step
     if row["train_score"] is not None:
       self._score = row["train_score"]
@@ -78,7 +88,8 @@ class Watcher:
       for column, name in _SCALARS.items():
         if row[column] is not None:
           tf.summary.scalar(name, row[column])
-      tf.summary.scalar("Collection/steps_per_second", self._rate)
+      if self._rate is not None:
+        tf.summary.scalar("Collection/steps_per_second", self._rate)
     self.writer.flush()
 
   def show_beliefs(

@@ -1,0 +1,152 @@
+"""Agents, kernels and environments of others, without a fork.
+
+The agent is the one that docs/adding_an_algorithm.md adds: the whole page is
+followed, its file, its command and its entry point.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from tf_mmdrl.cli import main
+from tf_mmdrl.core import algorithms, errors
+from tf_mmdrl.ops import kernel_names
+from tf_mmdrl.train import run_directory
+
+_PAGE = pathlib.Path(__file__).parents[2] / "docs" / "adding_an_algorithm.md"
+_ENVIRONMENT = """
+import gymnasium
+import dataclasses
+import erdqn_agent
+from gymnasium.envs.classic_control import cartpole
+from tf_mmdrl.agents import base
+from tf_mmdrl.ops import kernels
+
+class WrongShape(erdqn_agent.ExpectileLoss):
+  def __call__(self, predicted, target, step):
+    return predicted.values - target.values
+
+NARROW = kernels.gaussian(0.5)
+NUMBER = 3
+WRONG_SHAPE = dataclasses.replace(
+  erdqn_agent.ALGORITHM,
+  agent=lambda *args, power, **options: base.ReturnDistributionAgent(
+    *args, loss=WrongShape(), **options
+  ),
+)
+
+gymnasium.register("Short-v0", cartpole.CartPoleEnv, max_episode_steps=30)
+"""
+_SMALL = (
+  "schedule.steps=256 schedule.learning_starts=128 schedule.collect_steps=4"
+  " evaluation.episodes=2 evaluation.num_envs=2 evaluation.period=256"
+  " network.num_particles=5 system.xla=off"
+)
+_FEW = [part for text in _SMALL.split() for part in ("--set", text)]
+
+
+def _blocks(kind):
+  return re.findall(rf"```{kind}\n(.*?)```", _PAGE.read_text(), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+  """A folder on the path with a package as pip would install it."""
+  folder = tmp_path_factory.mktemp("site")
+  (code,) = _blocks("python")
+  (entry_point,) = _blocks("toml")
+  (folder / "erdqn_agent.py").write_text(code)
+  (folder / "short_tasks.py").write_text(_ENVIRONMENT)
+  (folder / "broken_agent.py").write_text("import no_such_package\n")
+  info = folder / "erdqn-1.0.dist-info"
+  info.mkdir()
+  (info / "METADATA").write_text("Metadata-Version: 2.1\nName: erdqn\n")
+  header, line = entry_point.strip().splitlines()
+  group = re.search(r'"(.*)"', header)[1]
+  (info / "entry_points.txt").write_text(
+    f"[{group}]\n{line.replace(chr(34), '')}\n"
+  )
+  sys.path.insert(0, str(folder))
+  yield folder
+  sys.path.remove(str(folder))
+
+
+def test_the_documented_command_trains(package, tmp_path):
+  """As it stands, in the file's folder, but for the length of the run."""
+  command = _blocks("bash")[0].strip()
+  path, program, *rest = shlex.split(command)
+  assert (path, program) == ("PYTHONPATH=.", "mmdrl")
+  done = subprocess.run(
+    [sys.executable, "-m", "tf_mmdrl", *rest, *_FEW]
+    + ["--run-dir", str(tmp_path / "run")],
+    cwd=package,
+    env={**os.environ, "PYTHONPATH": "."},
+    capture_output=True,
+    text=True,
+  )
+  assert done.returncode == 0, done.stderr
+  config = run_directory.RunDirectory(tmp_path / "run").config()
+  assert config.own == {"power": 1.5}
+
+
+def test_a_package_brings_an_agent_a_kernel_and_an_environment(
+  package, tmp_path, capsys
+):
+  del package
+  assert algorithms.names()[-1] == "erdqn"
+  assert main.main(["agents"]) == 0
+  assert "expectiles at even levels" in capsys.readouterr().out
+  assert main.main(["agents", "erdqn"]) == 0
+  shown = capsys.readouterr().out
+  assert "agent.power=2.0" in shown and "1902.08102" in shown
+  line = ["train", "--env", "short_tasks:Short-v0", *_FEW]
+  ours = ["--agent", "erdqn", "--run-dir", str(tmp_path / "ours")]
+  assert main.main([*line, *ours]) == 0
+  other = ["--set", "agent.kernel=short_tasks:NARROW"]
+  other += ["--run-dir", str(tmp_path / "kernel")]
+  assert main.main([*line, *other]) == 0
+
+
+def test_a_loss_of_the_wrong_shape_is_one_line(package, tmp_path, capsys):
+  del package
+  line = ["train", "--env", "CartPole-v1", "--agent", "short_tasks:WRONG_SHAPE"]
+  line += [*_FEW, "--run-dir", str(tmp_path / "run")]
+  assert main.main(line) == main.EXIT_BAD_INPUT
+  last = capsys.readouterr().err.strip().splitlines()[-1]
+  assert "WrongShape must give one number for each example" in last
+
+
+@pytest.mark.parametrize(
+  "name, message",
+  [
+    ("broken_agent:ALGORITHM", "cannot be imported: ModuleNotFoundError: No "),
+    ("no_such_module:ALGORITHM", "cannot be imported"),
+    ("erdqn_agent:ALGORITM", "in erdqn_agent 'ALGORITM'; did you mean 'ALGO"),
+    ("short_tasks:NUMBER", "must be a .*Algorithm, got a int"),
+    ("erdqnn", "did you mean 'erdqn'"),
+    ("a b:c", "unknown agent 'a b:c'"),
+  ],
+)
+def test_what_is_wrong_with_an_agent_is_said(package, name, message):
+  del package
+  with pytest.raises(errors.UserError, match=message):
+    algorithms.get(name)
+
+
+@pytest.mark.parametrize(
+  "name, message",
+  [
+    ("short_tasks:NUMBER", "the kernel .* must be a .*Kernel, got a int"),
+    ("short_tasks:NAROW", "did you mean 'NARROW'"),
+    ("no_such_module:NARROW", "cannot be imported"),
+  ],
+)
+def test_what_is_wrong_with_a_kernel_is_said(package, name, message):
+  del package
+  with pytest.raises(errors.UserError, match=message):
+    kernel_names.parse(name)

@@ -1,0 +1,48 @@
+"""What an agent may learn besides returns, with an optimizer of its own."""
+
+from typing import Any, NamedTuple, Sequence
+
+import tensorflow as tf
+from tf_agents.networks import network
+from tf_agents.typing import types
+
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+
+
+class Batch(NamedTuple):
+  """What an auxiliary loss sees of an update; returns are in units.
+
+  Attributes:
+    observation: [B, ...] the network's part.
+    action: [B] the actions taken.
+    predicted: [B, N].
+    target: [B, M].
+    step: [] updates so far.
+  """
+
+  observation: Any
+  action: tf.Tensor
+  predicted: ReturnDistribution
+  target: ReturnDistribution
+  step: tf.Tensor
+
+
+class Auxiliary(tf.Module):
+  """Weights that the agent's loss has no gradient in, and their own loss.
+
+  Attributes:
+    optimizer: of those weights.
+  """
+
+  def __init__(self, optimizer: types.Optimizer, name: str):
+    """Keeps the optimizer."""
+    super().__init__(name=name)
+    self.optimizer = optimizer
+
+  def weights(self, net: network.Network) -> Sequence[tf.Variable]:
+    """The weights that it trains, of the network or its own."""
+    raise NotImplementedError
+
+  def loss(self, net: network.Network, batch: Batch) -> tf.Tensor:
+    """[B] losses, with no gradient in any other weights."""
+    raise NotImplementedError

@@ -1,0 +1,119 @@
+"""What an algorithm is, and where each lies: one file, found by its name.
+
+The modules are imported when they are asked for, so that help needs no
+TensorFlow. Besides the names below, `package.module:NAME` is an algorithm of
+your own, and installed packages bring theirs by entry points of the group
+`tf_mmdrl.agents`.
+"""
+
+import dataclasses
+import importlib.metadata
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Type
+
+from tf_mmdrl.core import errors, plugins, settings
+
+GROUP = "tf_mmdrl.agents"  # of entry points
+_ATTRIBUTE = "ALGORITHM"
+
+_MODULES: Dict[str, str] = {
+  name: f"tf_mmdrl.agents.{name}_agent"
+  for name in (
+    "dqn",
+    "double_dqn",
+    "c51",
+    "qrdqn",
+    "iqn",
+    "fqf",
+    "rainbow",
+    "mmdqn",
+    "implicit_mmdqn",
+    "weighted_mmdqn",
+    "adversarial_mmdqn",
+    "rainbow_mmdqn",
+  )
+}
+
+
+class Run(NamedTuple):
+  """What an algorithm may know of the run that it is made for.
+
+  Attributes:
+    num_particles: N: particles, quantiles or atoms of an action.
+    num_updates: of the whole run, for schedules over it.
+  """
+
+  num_particles: int
+  num_updates: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(settings.Group):
+  """An algorithm's own settings, and what it makes of them.
+
+  A subclass is a frozen dataclass whose fields are settings that no other part
+  of the library reads; `--set agent.FIELD=VALUE` changes them.
+  """
+
+  def head(self, run: Run) -> Any:
+    """What makes the network's head; see `networks.heads`."""
+    raise NotImplementedError
+
+  def options(self, run: Run) -> Dict[str, Any]:
+    """The agent's own keyword arguments."""
+    del run
+    return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Algorithm:
+  """All that `mmdrl train --agent NAME` needs.
+
+  Attributes:
+    summary: one line.
+    paper: who and when.
+    url: of the paper.
+    agent: the class of the agent, or a function with its arguments.
+    settings: the algorithm's own.
+    shared: `group.field` -> value: settings of all algorithms that choosing
+      this one makes, and `--set` may change.
+  """
+
+  summary: str
+  paper: str
+  url: str
+  agent: Callable[..., Any]
+  settings: Type[Settings]
+  shared: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+  def assignments(self) -> List[str]:
+    """The shared settings as `group.field=value`."""
+    return [f"{name}={value}" for name, value in self.shared.items()]
+
+
+def names() -> List[str]:
+  """The algorithms here, and those that installed packages bring."""
+  return [*_MODULES, *sorted(set(_entry_points()) - set(_MODULES))]
+
+
+def get(name: str) -> Algorithm:
+  """The algorithm of that name, or at `package.module:NAME`."""
+  check_name(name)
+  if name in _MODULES:
+    place = f"{_MODULES[name]}:{_ATTRIBUTE}"
+  elif ":" in name:
+    place = name
+  else:
+    place = _entry_points()[name].value
+  return plugins.load("agent", place, Algorithm)
+
+
+def check_name(name: str) -> None:
+  """Raises if there is no such name; imports nothing."""
+  if not plugins.is_place(name) and name not in names():
+    raise errors.unknown_name("agent", name, names())
+
+
+def _entry_points() -> Dict[str, importlib.metadata.EntryPoint]:
+  return {
+    point.name: point for point in importlib.metadata.entry_points(group=GROUP)
+  }
