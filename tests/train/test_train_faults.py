@@ -119,6 +119,23 @@ def test_a_changed_setting_is_named(copied):
     trainer.train(changed, directory_of(path))
 
 
+@pytest.mark.parametrize(
+  "number, message",
+  [(1, "was made by tf-mmdrl 0.1 .* can be evaluated"), (3, "a later format")],
+)
+def test_runs_of_another_format_are_left_alone(copied, number, message):
+  path, config = copied
+  file = path / "config.json"
+  content = json.loads(file.read_text())
+  content["format"] = number
+  file.write_text(json.dumps(content))
+  before = sorted(path.rglob("*"))
+  with pytest.raises(errors.UserError, match=message):
+    trainer.train(config, directory_of(path))
+  assert json.loads(file.read_text()) == content
+  assert sorted(path.rglob("*")) == before
+
+
 def test_a_second_run_in_the_directory_is_refused(copied):
   path, config = copied
   first = directory_of(path)

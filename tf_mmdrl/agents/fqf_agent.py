@@ -9,7 +9,7 @@ import tensorflow as tf
 from tf_agents.networks import network
 from tf_agents.typing import types
 
-from tf_mmdrl.agents import auxiliary, base
+from tf_mmdrl.agents import auxiliary, base, qrdqn_agent
 from tf_mmdrl.core import algorithms, errors, settings
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.losses import QuantileHuberLoss
@@ -113,11 +113,7 @@ class FQFAgent(base.ReturnDistributionAgent):
 class Settings(algorithms.Settings):
   """The fractions', and the loss's."""
 
-  kappa: float = settings.setting(
-    1.0,
-    "where the quantile Huber loss goes from a parabola to a line, in units",
-    low=0,
-  )
+  kappa: float = qrdqn_agent.kappa_setting()
   embedding: int = settings.setting(
     64, "cosines that a level is embedded by", low=1
   )

@@ -5,7 +5,7 @@ Reinforcement Learning", 2018.
 import dataclasses
 from typing import Any, Dict, Optional
 
-from tf_mmdrl.agents import base
+from tf_mmdrl.agents import base, qrdqn_agent
 from tf_mmdrl.agents.predicting import Samples
 from tf_mmdrl.core import algorithms, settings
 from tf_mmdrl.losses import QuantileHuberLoss
@@ -68,11 +68,7 @@ class Drawn(algorithms.Settings):
 class Settings(Drawn):
   """Draws, and the loss's."""
 
-  kappa: float = settings.setting(
-    1.0,
-    "where the quantile Huber loss goes from a parabola to a line, in units",
-    low=0,
-  )
+  kappa: float = qrdqn_agent.kappa_setting()
 
   def head(self, run: algorithms.Run) -> heads.MakeHead:
     """Particles at random levels."""

@@ -28,16 +28,21 @@ class QRDQNAgent(base.ReturnDistributionAgent):
     super().__init__(*args, loss=QuantileHuberLoss(kappa), **options)
 
 
+def kappa_setting() -> Any:
+  """The setting `kappa` of all that regress quantiles."""
+  return settings.setting(
+    1.0,
+    "where the quantile Huber loss goes from a parabola to a line, in units;"
+    " 0: a line all the way",
+    low=0,
+  )
+
+
 @dataclasses.dataclass(frozen=True)
 class Settings(algorithms.Settings):
   """The loss's."""
 
-  kappa: float = settings.setting(
-    1.0,
-    "where the quantile Huber loss goes from a parabola to a line, in units;"
-    " 0 for QR-DQN-0",
-    low=0,
-  )
+  kappa: float = kappa_setting()
 
   def head(self, run: algorithms.Run) -> heads.MakeHead:
     """N particles."""

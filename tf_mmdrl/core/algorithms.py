@@ -98,13 +98,18 @@ def names() -> List[str]:
 def get(name: str) -> Algorithm:
   """The algorithm of that name, or at `package.module:NAME`."""
   check_name(name)
-  if name in _MODULES:
+  if is_ours(name):
     place = f"{_MODULES[name]}:{_ATTRIBUTE}"
   elif ":" in name:
     place = name
   else:
     place = _entry_points()[name].value
   return plugins.load("agent", place, Algorithm)
+
+
+def is_ours(name: str) -> bool:
+  """Whether this library itself has an algorithm of that name."""
+  return name in _MODULES
 
 
 def check_name(name: str) -> None:

@@ -390,7 +390,8 @@ def from_json(
       else:
         raise errors.unknown_name("setting", name, _SHARED)
   config = Config().replace(**groups)
-  if any(field in content.get(group, {}) for group, field in _NOW_OWN):
+  old = any(field in content.get(group, {}) for group, field in _NOW_OWN)
+  if old and algorithms.is_ours(config.agent.name):  # no other module is loaded
     known = {
       field.name for field in dataclasses.fields(config.algorithm.settings)
     }

@@ -48,8 +48,8 @@ class RunDirectory:
       if content.get("format", 1) > _FORMAT:
         raise errors.UserError(
           f"the run in {str(self.path)!r} was made by tf-mmdrl"
-          f" {content['versions']['tf-mmdrl']}, a later version than this"
-          f" {version.__version__}; install that one"
+          f" {content['versions']['tf-mmdrl']}, in a later format than this"
+          " version reads; install that one"
         )
       return configs.from_json(content["config"])
     except FileNotFoundError:
@@ -94,6 +94,7 @@ class RunDirectory:
       self._claim()
       if self._config.exists():
         before = self.config()
+        self._refuse_first_format()
         config = self.with_horizon(config)
         _require_same(self.with_horizon(before), config)
       elif any(path.name != "lock" for path in self.path.iterdir()):
@@ -114,6 +115,16 @@ class RunDirectory:
         f"cannot write to {str(self.path)!r}: {error.strerror}; pass another"
         " --run-dir"
       ) from None
+
+  def _refuse_first_format(self) -> None:
+    content = json.loads(self._config.read_text())
+    if content.get("format", 1) < _FORMAT:
+      raise errors.UserError(
+        f"the run in {str(self.path)!r} was made by tf-mmdrl 0.1 (commit"
+        f" {content.get('git_commit')}), which alone can go on with it; here it"
+        " can be evaluated, watched, served and reported. To train anew, pass"
+        " another --run-dir"
+      )
 
   def close(self) -> None:
     """Lets others write."""
