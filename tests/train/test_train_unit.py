@@ -39,8 +39,10 @@ def _run(path, agent, power, *changes):
     "environment.max_episode_steps=0",
     f"agent.name={agent}",
     f"network.num_particles={1 if agent == 'dqn' else 8}",
-    "agent.target_particles=8",
-    "agent.choice_particles=8",
+    *(
+      ["agent.target_particles=8", "agent.choice_particles=8"]
+      * (agent == "iqn")
+    ),
     "optimizer.learning_rate=1e-3",
     "replay.capacity=10000",
     "system.xla=auto",
