@@ -4,6 +4,8 @@ The oracle starts from what the networks emit (values, weights, levels of every
 action) and redoes the rest in NumPy: greedy action, backup, projection, loss.
 """
 
+import functools
+
 import numpy as np
 import oracle
 import tensorflow as tf
@@ -110,6 +112,22 @@ def make(name, *, num_actions=3, image=False, **changes):
   agent.initialize()
   if agent_class is agents.AdversarialMMDQNAgent:
     agent._auxiliary.map.parameters.assign([0.4, -0.3, 0.2])  # not the identity
+  return agent
+
+
+@functools.cache
+def _compiled(name):
+  """The agent of that name and its variables before the first update."""
+  agent = make(name)
+  agent._optimizer.build(agent._network.trainable_weights)
+  return agent, [variable.numpy() for variable in agent.state_variables()]
+
+
+def shared(name):
+  """`make(name)`, compiled once for all tests that ask for it."""
+  agent, initial = _compiled(name)
+  for variable, value in zip(agent.state_variables(), initial, strict=True):
+    variable.assign(value)
   return agent
 
 

@@ -263,8 +263,13 @@ def test_what_is_not_finite_stops_before_the_weights_change(
   train(fixtures.experience())  # and it can go on
 
 
+@pytest.mark.parametrize(
+  "num_steps", [100, pytest.param(1000, marks=pytest.mark.slow)]
+)
 @_MODES
-def test_equal_seeds_give_equal_weights(jit_compile):
+def test_equal_seeds_give_equal_weights(jit_compile, num_steps):
+  batches = [fixtures.experience(batch=8, seed=seed) for seed in range(50)]
+
   def weights():
     agent = fixtures.make_agent(
       fixtures.small_network(num_particles=40),
@@ -272,8 +277,8 @@ def test_equal_seeds_give_equal_weights(jit_compile):
       target_update_period=10,
     )
     train = tf.function(agent.train)
-    for step in range(1000):
-      train(fixtures.experience(batch=8, seed=step % 50))
+    for step in range(num_steps):
+      train(batches[step % 50])
     return [variable.numpy() for variable in agent._network.variables]
 
   for first, second in zip(weights(), weights()):

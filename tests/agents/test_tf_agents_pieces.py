@@ -61,7 +61,7 @@ def test_dynamic_step_driver_and_uniform_buffer(n):
     observers=[buffer.add_batch, episodes],
     num_steps=600,  # an episode has 500 at most
   )
-  driver.run()
+  common.function(driver.run)()
   assert episodes.result() > 0
   batches = iter(
     buffer.as_dataset(sample_batch_size=8, num_steps=n + 1).take(3)

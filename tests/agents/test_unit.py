@@ -36,19 +36,19 @@ def _change(agent, unit):
 
 
 @_FAMILY
-@pytest.mark.parametrize("unit", [2.0**-9, 0.5, 64.0])
-def test_a_change_leaves_what_networks_represent(name, unit):
-  agent = family.make(name)
-  agent.train(_batch())
+def test_a_change_leaves_what_networks_represent(name):
+  agent = family.shared(name)
+  agent.train(_batch(size=6))
   before = [_returns(n) for n in (agent._network, agent._target_network)]
-  _change(agent, unit)
-  assert float(agent.unit) == unit
-  for net, old in zip((agent._network, agent._target_network), before):
-    new = _returns(net)
-    if name in ("c51", "rainbow"):
-      continue  # its atoms lie elsewhere; see the next test
-    np.testing.assert_array_equal(new.values, old.values)
-    np.testing.assert_array_equal(new.weights(), old.weights())
+  for unit in (2.0**-9, 0.5, 64.0):
+    _change(agent, unit)
+    assert float(agent.unit) == unit
+    for net, old in zip((agent._network, agent._target_network), before):
+      new = _returns(net)
+      if name in ("c51", "rainbow"):
+        continue  # its atoms lie elsewhere; see the next test
+      np.testing.assert_array_equal(new.values, old.values)
+      np.testing.assert_array_equal(new.weights(), old.weights())
 
 
 @pytest.mark.parametrize("name", ["c51", "rainbow"])

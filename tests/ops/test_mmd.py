@@ -102,21 +102,32 @@ def _assert_exact(value, gradient, wanted, wanted_gradient):
   return True
 
 
-@pytest.mark.parametrize("mode", _MODES)
 @pytest.mark.parametrize("case", _CASES)
-@pytest.mark.parametrize("num_x, num_y", [(40, 40), (32, 32), (1, 1), (7, 25)])
-def test_equals_the_loop(case, mode, num_x, num_y):
+@pytest.mark.parametrize(
+  "num_x, num_y, modes",
+  [
+    (40, 40, ["eager", "graph"]),
+    (7, 25, ["eager", "graph", "xla"]),
+    (1, 1, ["eager"]),
+    # XLA compiles for seconds.
+    pytest.param(40, 40, ["xla"], marks=pytest.mark.slow),
+    pytest.param(32, 32, ["eager", "graph", "xla"], marks=pytest.mark.slow),
+    pytest.param(1, 1, ["graph", "xla"], marks=pytest.mark.slow),
+  ],
+)
+def test_equals_the_loop(case, modes, num_x, num_y):
   kernel, method = _CASES[case]
-  compute = _compiled(mode, kernel, method)
+  computing = [_compiled(mode, kernel, method) for mode in modes]
   checked = 0
   for spread in _SPREADS:
     for seed, gap in enumerate(_GAPS):
       x, y = _particles(seed, spread, gap, num_x, num_y)
-      value, gradient = compute(tf.constant(x), tf.constant(y))
-      for row in range(2):
-        wanted = oracle.mmd_squared(kernel, x[row], y[row])
-        checked += _assert_exact(value[row], gradient[row], *wanted)
-  assert checked >= 8
+      wanted = [oracle.mmd_squared(kernel, x[row], y[row]) for row in range(2)]
+      for compute in computing:
+        value, gradient = compute(tf.constant(x), tf.constant(y))
+        for row in range(2):
+          checked += _assert_exact(value[row], gradient[row], *wanted[row])
+  assert checked >= 8 * len(modes)
 
 
 @pytest.mark.parametrize("mode", _MODES)

@@ -53,8 +53,8 @@ def train_in_pieces(config, path, steps):
 
 
 _RUNS = {
-  "minatar": (["agent.n_step=3"], [100, 336]),
-  "minatar prioritized": (["replay.prioritized=true"], [300]),
+  "minatar": (["agent.n_step=3", "replay.prioritized=true"], [100, 336]),
+  "minatar uniform": ([], [300]),
   # All that is random in a network, and in how it explores.
   "rainbow": (
     [
@@ -87,7 +87,17 @@ _RUNS = {
 }
 
 
-@pytest.mark.parametrize("name", _RUNS)
+# The others differ in their agents; the agents' tests compare checkpoints.
+_FAST = ("minatar", "rainbow", "atari")
+
+
+@pytest.mark.parametrize(
+  "name",
+  [
+    pytest.param(name, marks=[] if name in _FAST else pytest.mark.slow)
+    for name in _RUNS
+  ],
+)
 def test_a_run_in_pieces_is_the_run_in_one(tmp_path, name):
   changes, cuts = _RUNS[name]
   config = train_fixtures.small(*changes)
