@@ -22,7 +22,7 @@ from tf_agents.utils import common
 from tf_mmdrl import environments
 from tf_mmdrl.agents import MMDQNAgent
 from tf_mmdrl.networks import ParticleNetwork, torsos
-from tf_mmdrl.policies import ReturnPolicy, exploring, greedy
+from tf_mmdrl.policies import ReturnPolicy
 
 reverb_missing = "dm-reverb loads with TensorFlow 2.15 only (make test-tf215)"
 
@@ -300,11 +300,10 @@ def test_nature_torso_has_the_papers_features(padding, features):
   assert dense[0].shape == [features, 512]
 
 
-@pytest.mark.parametrize("wrap", [greedy, lambda p: exploring(p, epsilon=0.5)])
-def test_policy_info_can_carry_the_particles(wrap):
+def test_policy_info_can_carry_the_particles():
   net = fixtures.small_network()
-  policy = wrap(
-    ReturnPolicy(fixtures.TIME_STEP, fixtures.ACTION, net, emit_particles=True)
+  policy = ReturnPolicy(
+    fixtures.TIME_STEP, fixtures.ACTION, net, epsilon=0.5, emit_particles=True
   )
   step = ts.restart(tf.random.normal([6, 4]), 6)
   info = policy.action(step).info

@@ -11,7 +11,7 @@ from tf_agents.trajectories import time_step as ts
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.networks import ReturnNetwork, heads, implicit_heads
-from tf_mmdrl.policies import ReturnPolicy, exploring, greedy, names, scores
+from tf_mmdrl.policies import ReturnPolicy, names, scores
 
 _OBSERVATION = tf.TensorSpec([4], tf.float32)
 _ACTION = tensor_spec.BoundedTensorSpec([], tf.int32, 0, 2)
@@ -145,7 +145,7 @@ _ALL = [
   "head", [heads.particles(6), heads.weighted_particles(6)]
 )
 def test_each_is_a_batched_exportable_policy(text, head, tmp_path):
-  policy = exploring(_policy(head, score=names.parse(text)), epsilon=0.1)
+  policy = _policy(head, score=names.parse(text), epsilon=0.1)
   saver = policy_saver.PolicySaver(policy, batch_size=None)
   saver.save(str(tmp_path))
   loaded = tf.saved_model.load(str(tmp_path))
@@ -163,7 +163,7 @@ def test_each_is_a_batched_exportable_policy(text, head, tmp_path):
   "head", [heads.particles(6), implicit_heads.implicit(6)]
 )
 def test_a_bootstrapped_particle_is_kept_through_an_episode(head):
-  policy = greedy(_policy(head, score=scores.Bootstrapped(), noisy=True))
+  policy = _policy(head, score=scores.Bootstrapped(), noisy=True)
   observation = tf.random.normal([64, 4])
   first = policy.action(
     ts.restart(observation, 64), policy.get_initial_state(64)

@@ -40,7 +40,7 @@ def test_a_change_of_unit_does_not_show(tmp_path):
   with serving_fixtures.serving(tmp_path, count=3) as server:
     for number in (1, 2, 3):
       loaded = serving.load(_network(unit=7.0), tmp_path, number)
-      values, _ = loaded.particles(_SEEN)
+      values, _ = loaded.network(_SEEN)
       np.testing.assert_allclose(values, wanted, rtol=1e-6, atol=1e-6)
       status, answer = server.predict(body, f"policy/versions/{number}")
       assert status == 200
@@ -72,5 +72,5 @@ def test_exports_of_networks_without_a_unit_load(tmp_path, monkeypatch):
   monkeypatch.setattr(
     tf.train, "load_checkpoint", lambda path: _OldReader(load(path), number)
   )
-  values, _ = serving.load(_network(unit=7.0), tmp_path, 1).particles(_SEEN)
+  values, _ = serving.load(_network(unit=7.0), tmp_path, 1).network(_SEEN)
   np.testing.assert_array_equal(values, wanted)

@@ -7,6 +7,7 @@ import train_fixtures
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step as ts
 
+from tf_mmdrl.policies.player import by_scores
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import (
   evaluator,
@@ -38,7 +39,7 @@ def evaluate(*changes):
   config = train_fixtures.small("environment.name=CartPole-v1", *changes)
   player = evaluator.Evaluator(
     factories.environment(config, evaluation=True),
-    lambda observation: np.int64(observation[:, 2] > 0),
+    by_scores(lambda seen: tf.stack([-seen[:, 2], seen[:, 2]], -1), 2),
     config.evaluation,
     seed=0,
   )
@@ -140,7 +141,7 @@ def test_a_glimpse_is_three_observations_in_a_row():
   config = train_fixtures.small("environment.name=CartPole-v1")
   player = evaluator.Evaluator(
     factories.environment(config, evaluation=True),
-    lambda observation: np.int64(observation[:, 2] > 0),
+    by_scores(lambda seen: tf.stack([-seen[:, 2], seen[:, 2]], -1), 2),
     config.evaluation,
     seed=0,
   )

@@ -5,6 +5,7 @@ import pytest
 import train_fixtures
 
 from tf_mmdrl.core import algorithms
+from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.train import (
   factories,
   run_directory,
@@ -155,8 +156,8 @@ def test_a_run_leaves_everything_behind(tmp_path):
   np.testing.assert_array_equal(
     np.argmax(answer["q_values"], -1), answer["action"]
   )
-  values, weights = mine.particles(np.zeros([3, 10, 10, 4], np.uint8))
-  expected = (values * weights).sum(-1)
+  output, _ = mine.network(np.zeros([3, 10, 10, 4], np.uint8))
+  expected = ReturnDistribution.of(output).mean()
   np.testing.assert_allclose(expected, answer["q_values"], rtol=1e-5)
 
 

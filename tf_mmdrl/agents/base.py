@@ -38,7 +38,7 @@ from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.losses import Loss
 from tf_mmdrl.networks.units import with_unit
 from tf_mmdrl.ops import return_size
-from tf_mmdrl.policies import return_policy, scores
+from tf_mmdrl.policies import player, scores
 
 
 class ReturnDistributionAgent(tf_agent.TFAgent):
@@ -143,7 +143,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     checks.check_network(return_network, implicit=samples is not None)
     self._check_network(return_network)
     self._splitter = observation_and_action_constraint_splitter
-    observation_spec, _ = return_policy.split(
+    observation_spec, _ = player.split(
       time_step_spec.observation, self._splitter
     )
     self._network = return_network = with_unit(return_network)
@@ -220,15 +220,13 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       )
 
     self._make_policy = make_policy
+    if boltzmann_temperature is not None:
+      exploration, epsilon_greedy = scores.Boltzmann(boltzmann_temperature), 0.0
     super().__init__(
       time_step_spec,
       action_spec,
-      policies.greedy(make_policy()),
-      policies.exploring(
-        make_policy(score=exploration, noisy=True),
-        epsilon=epsilon_greedy,
-        boltzmann_temperature=boltzmann_temperature,
-      ),
+      make_policy(),
+      make_policy(score=exploration, epsilon=epsilon_greedy, noisy=True),
       train_sequence_length=n_step_update + 1,
       debug_summaries=debug_summaries,
       summarize_grads_and_vars=summarize_grads_and_vars,
@@ -243,7 +241,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
 
   def policy_by(self, score: scores.Score) -> tf_policy.TFPolicy:
     """The policy that takes the action with the largest score."""
-    return policies.greedy(self._make_policy(score=score))
+    return self._make_policy(score=score)
 
   @property
   def unit(self) -> tf.Variable:
@@ -433,7 +431,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     ).total_loss
     auxiliary_loss = tf.zeros([])
     if self._auxiliary is not None:
-      observation, _ = return_policy.split(data.observation, self._splitter)
+      observation, _ = player.split(data.observation, self._splitter)
       auxiliary_loss = common.aggregate_losses(
         per_example_loss=data.mask
         * self._auxiliary.loss(

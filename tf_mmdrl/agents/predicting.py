@@ -9,7 +9,7 @@ from tf_agents.networks import network
 from tf_agents.typing import types
 
 from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.policies import return_policy
+from tf_mmdrl.policies import player
 
 
 class Use(enum.IntEnum):
@@ -56,7 +56,7 @@ class Predictor:
     self, net: network.Network, observation, use: Use, training: bool = False
   ) -> ReturnDistribution:
     """Distributions [B, A, N] of a (possibly masked) observation, in units."""
-    observation, _ = return_policy.split(observation, self.splitter)
+    observation, _ = player.split(observation, self.splitter)
     options: Dict[str, Any] = {}
     if self.samples is not None:
       options["num_particles"] = self.samples[min(use, Use.CHOICE)]
@@ -68,4 +68,4 @@ class Predictor:
 
   def mask(self, observation) -> Optional[tf.Tensor]:
     """[B, A] actions allowed; None if all are."""
-    return return_policy.split(observation, self.splitter)[1]
+    return player.split(observation, self.splitter)[1]

@@ -9,10 +9,9 @@ from tf_agents.networks import network
 
 from tf_mmdrl.agents import predicting, transitions
 from tf_mmdrl.agents.predicting import Use
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import choosing, errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.ops import bellman
-from tf_mmdrl.policies import return_policy
 
 # The logarithm of no probability: exp gives 0, and sums stay finite.
 _NEVER = -1e4
@@ -36,8 +35,7 @@ def greedy(
   Returns:
     Distributions of [B, M].
   """
-  best = tf.argmax(return_policy.allowed(expected, mask), axis=-1)
-  return distributions.at(best)
+  return distributions.at(choosing.largest(expected, mask))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +93,7 @@ class Munchausen:
   def _policy(self, distributions, mask) -> Tuple[tf.Tensor, tf.Tensor]:
     """log pi and tau log pi, each [B, A]; finite, 0 where it is forbidden."""
     expected = distributions.mean()
-    scores = return_policy.allowed(expected, mask)
+    scores = choosing.allowed(expected, mask)
     best = tf.reduce_max(scores, axis=1, keepdims=True)
     allowed = scores > scores.dtype.min
     preference = tf.where(allowed, (expected - best) / self.temperature, _NEVER)

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
   policy = runs.exported(directory, args.version)
   player = evaluator.Evaluator(
     factories.environment(config, evaluation=True),
-    runs.acting(policy, config.evaluation.score),
+    factories.judged(config, policy.network).act,
     config.evaluation,
     factories.seeds(config).evaluation,
   )

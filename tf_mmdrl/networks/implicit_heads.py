@@ -10,9 +10,9 @@ from typing import List, Optional, Tuple
 
 import tensorflow as tf
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import draws, errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.networks import draws, heads, streams
+from tf_mmdrl.networks import heads, streams
 
 BASES = ("uniform", "normal")
 

@@ -5,7 +5,7 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
-from tf_mmdrl.networks import draws
+from tf_mmdrl.core import draws
 
 
 class NoisyDense(tf.keras.layers.Layer):

@@ -82,6 +82,7 @@ class ReturnNetwork(network.Network):
         "a nested observation needs preprocessing_layers and a"
         f" preprocessing_combiner, got the observation {input_tensor_spec}"
       )
+    self.num_actions = specs.num_actions(action_spec)
     plain = torsos.Builder(activation, make_initializer, padding)
     self._torso = plain.torso(conv_layer_params, fc_layer_params[:-1])
     # Noise in what comes before would shake every action's value alike.
@@ -91,7 +92,7 @@ class ReturnNetwork(network.Network):
 
     def make_stream(width: int, **options) -> streams.ActionStream:
       return streams.ActionStream(
-        specs.num_actions(action_spec),
+        self.num_actions,
         width,
         builder,
         fc_layer_params=fc_layer_params[-1:],

@@ -4,8 +4,8 @@ from typing import Callable, List, NamedTuple, Optional, Sequence
 
 import tensorflow as tf
 
-from tf_mmdrl.core import errors
-from tf_mmdrl.networks import draws, noisy, torsos
+from tf_mmdrl.core import draws, errors
+from tf_mmdrl.networks import noisy, torsos
 
 
 class Change(NamedTuple):

@@ -10,7 +10,7 @@ import abc
 import dataclasses
 import enum
 import math
-from typing import Callable, Union
+from typing import Callable, Optional, Union
 
 import tensorflow as tf
 
@@ -50,6 +50,11 @@ class Score(abc.ABC):
       Scores.
     """
 
+  def logits(self, distributions: ReturnDistribution) -> Optional[tf.Tensor]:
+    """[B, A] if actions are drawn by the softmax of these; None otherwise."""
+    del distributions
+    return None
+
 
 @dataclasses.dataclass(frozen=True)
 class Mean(Score):
@@ -78,7 +83,11 @@ class Boltzmann(Score):
     """[B, A] whose largest is such a draw: Q / T plus Gumbel noise."""
     tiny = tf.constant(1e-20, uniform.dtype)
     gumbel = -tf.math.log(-tf.math.log(tf.maximum(uniform, tiny)))
-    return distributions.mean() / _now(self.temperature) + gumbel
+    return self.logits(distributions) + gumbel
+
+  def logits(self, distributions):
+    """[B, A] expected returns over the temperature."""
+    return distributions.mean() / _now(self.temperature)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,10 +12,8 @@ from typing import (
   NamedTuple,
   Optional,
   Sequence,
-  Tuple,
 )
 
-import numpy as np
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
@@ -87,13 +85,11 @@ class Policy(NamedTuple):
 
   Attributes:
     number: of the version.
-    act: observations [B, ...] -> greedy actions [B].
-    particles: observations [B, ...] -> values and weights, each [B, A, N].
+    network: observations [B, ...] -> distributions [B, A, N].
   """
 
   number: int
-  act: Callable[[np.ndarray], np.ndarray]
-  particles: Callable[[np.ndarray], Tuple[np.ndarray, np.ndarray]]
+  network: "network.Network"
 
 
 def load(
@@ -120,13 +116,4 @@ def load(
       variable.assign(1.0)  # exported when networks had no unit
       continue
     variable.assign(reader.get_tensor(key))
-  _, functions = signatures.build(net)
-
-  def act(observation):
-    return functions["action"](tf.constant(observation))["action"].numpy()
-
-  def particles(observation):
-    returns = functions["particles"](tf.constant(observation))
-    return returns["values"].numpy(), returns["weights"].numpy()
-
-  return Policy(number, act, particles)
+  return Policy(number, net)

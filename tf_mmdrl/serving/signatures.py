@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Dict, Tuple
 
 import tensorflow as tf
 
+from tf_mmdrl.core import choosing
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def returns(
 def greedy(distribution: ReturnDistribution) -> Dict[str, tf.Tensor]:
   """The best actions [B] and what they were chosen by, [B, A]."""
   expected = distribution.mean()
-  return {"action": tf.argmax(expected, axis=-1), "q_values": expected}
+  return {"action": choosing.largest(expected), "q_values": expected}
 
 
 def weighted(distribution: ReturnDistribution) -> Dict[str, tf.Tensor]:
@@ -112,6 +113,6 @@ def _risk(net: "network.Network") -> Any:
     tf.debugging.assert_greater(level, 0.0, wanted)
     tf.debugging.assert_less_equal(level, 1.0, wanted)
     cvar = returns(net, observation).cvar(level[:, tf.newaxis])
-    return {"action": tf.argmax(cvar, axis=-1), "cvar": cvar}
+    return {"action": choosing.largest(cvar), "cvar": cvar}
 
   return risk

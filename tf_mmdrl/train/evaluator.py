@@ -1,12 +1,14 @@
 """Judges a policy on whole games, each environment with an equal say."""
 
+import itertools
 from typing import Callable, List, NamedTuple
 
 import numpy as np
 from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import environments
-from tf_mmdrl.train.collector import Explorer
+from tf_mmdrl.core import specs
+from tf_mmdrl.policies.player import Act, ArrayPlayer
 from tf_mmdrl.train.config import EvaluationConfig
 
 
@@ -33,7 +35,7 @@ class Evaluator:
   def __init__(
     self,
     environment: environments.Environment,
-    act: Callable[[np.ndarray], np.ndarray],
+    act: Act,
     config: EvaluationConfig,
     seed: int,
   ):
@@ -41,15 +43,15 @@ class Evaluator:
 
     Args:
       environment: batched, with a seed, its rewards unclipped.
-      act: observations [B, ...] -> greedy actions [B].
+      act: of a `Player`, or `by_scores`.
       config: how many games, and how.
       seed: of the random actions.
     """
     self._environment = environment
-    self._act = act
     self._config = config
     self._seed = seed
-    self._num_actions = int(environment.action_spec().maximum) + 1
+    num_actions = specs.num_actions(environment.action_spec())
+    self._player = ArrayPlayer(act, num_actions)
 
   def evaluate(
     self,
@@ -70,15 +72,16 @@ class Evaluator:
     Returns:
       The games; incomplete if broken off.
     """
-    generator = np.random.default_rng([self._seed, step])
-    explore = Explorer(self._act, self._num_actions, generator)
+    play = self._player.reseeded(self._seed, step)
     batch = self._environment.batch_size
     tally = _Tally(batch, self._config)
     time_step = self._environment.rebuild(step)
     watch(time_step)
-    while not tally.done and not stop():
-      actions = explore(time_step, self._config.epsilon)
-      time_step = self._environment.step(actions.astype(np.int64, copy=False))
+    for number in itertools.count():
+      if tally.done or stop():
+        break
+      actions = play(time_step, self._config.epsilon, number)
+      time_step = self._environment.step(actions)
       tally.add(time_step, self._environment.raw_reward)
       watch(time_step)
     return tally.result()

@@ -1,21 +1,18 @@
 """The parts of a run, made from its configuration."""
 
-from typing import Any, Callable, NamedTuple, Union
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from tf_agents.environments import py_environment
 from tf_agents.specs import tensor_spec
-from tf_agents.trajectories import time_step as ts
 
-from tf_mmdrl import agents, environments, networks, replay
+from tf_mmdrl import agents, environments, networks, policies, replay
 from tf_mmdrl.agents import base
 from tf_mmdrl.core import errors
-from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.environments import atari
 from tf_mmdrl.networks import torsos
 from tf_mmdrl.policies import names as policy_names
-from tf_mmdrl.train.collector import Exploration
 from tf_mmdrl.train.config import Config
 
 _SMALLEST_NATURE = 36  # pixels that the Nature convolutions need, each way
@@ -157,44 +154,35 @@ def replay_buffer(
   )
 
 
-def greedy(
-  learner: base.ReturnDistributionAgent, score: str = "mean"
-) -> Callable[[np.ndarray], np.ndarray]:
-  """A compiled function: observations [B, ...] -> greedy actions [B]."""
-  policy = learner.policy_by(policy_names.parse_steady(score))
-
-  @tf.function(autograph=False)
-  def act(observation):
-    step = ts.restart(observation, batch_size=observation.shape[0])
-    return policy.action(step).action
-
-  return lambda observation: act(tf.convert_to_tensor(observation)).numpy()
+def judged(
+  config: Config, return_network: networks.ReturnNetwork
+) -> policies.Player:
+  """Who plays in evaluations and videos."""
+  return policies.Player(
+    return_network,
+    return_network.num_actions,
+    score=policy_names.parse_steady(config.evaluation.score),
+  )
 
 
-def exploration(
+def explorer(
   config: Config, learner: base.ReturnDistributionAgent
-) -> Union[Callable[[np.ndarray], np.ndarray], Exploration]:
-  """How to explore, besides the random actions of epsilon."""
-  if config.agent.exploration == "mean" and not config.network.noisy:
-    return greedy(learner)
-  net = learner.return_network
+) -> policies.ArrayPlayer:
+  """Who collects experience; epsilon is its caller's."""
 
   def progress():
     return tf.cast(learner.train_step_counter, tf.float32) / config.num_updates
 
-  score = policy_names.parse(config.agent.exploration, progress)
-
-  @tf.function(autograph=False)
-  def act(observation, uniform, seed):
-    options = {"seed": seed} if config.network.noisy else {}
-    output, _ = net(observation, even_levels=True, **options)
-    scores = score(ReturnDistribution.of(output), uniform)
-    return tf.argmax(scores, axis=-1)
-
-  def call(*args: np.ndarray) -> np.ndarray:
-    return act(*map(tf.convert_to_tensor, args)).numpy()
-
-  return Exploration(call, score.draws)
+  net = learner.return_network
+  made = policies.Player(
+    net,
+    net.num_actions,
+    score=policy_names.parse(config.agent.exploration, progress),
+    noisy=config.network.noisy,
+  )
+  return policies.ArrayPlayer(
+    made.act, net.num_actions, seeds(config).exploration
+  )
 
 
 def epsilon(config: Config, step: int) -> float:

@@ -10,11 +10,12 @@ from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import environments, serving
 from tf_mmdrl.core import errors
+from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.environments import atari, minatar
 from tf_mmdrl.evaluation import beliefs
 from tf_mmdrl.evaluation.beliefs import Moment
+from tf_mmdrl.policies import ArrayPlayer
 from tf_mmdrl.train import factories
-from tf_mmdrl.train.collector import Explorer
 from tf_mmdrl.train.config import Config
 
 FORMATS = (".gif", ".mp4")
@@ -54,17 +55,24 @@ def play(
   os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # pygame seeks a speaker
   rendering = {} if family == "atari" else {"render_mode": "rgb_array"}
   environment = factories.environment(single, evaluation=True, **rendering)
-  num_actions = int(environment.action_spec().maximum) + 1
-  generator = np.random.default_rng(factories.seeds(config).evaluation)
-  explore = Explorer(policy.act, num_actions, generator)
+  player = factories.judged(config, policy.network)
+  act = ArrayPlayer(player.act, player.num_actions).reseeded(
+    factories.seeds(config).evaluation, policy.number
+  )
   time_step, score = environment.rebuild(policy.number), 0.0
   try:
-    for _ in range(max_steps):
-      values, weights = policy.particles(time_step.observation)
-      action = explore(time_step, config.evaluation.epsilon)
-      picture = _picture(environment, time_step.observation)
-      yield Moment(picture, values[0], weights[0], int(action[0]), score)
-      time_step = environment.step(action.astype(np.int64))
+    for number in range(max_steps):
+      output, _ = policy.network(time_step.observation)
+      law = ReturnDistribution.of(output)
+      action = act(time_step, config.evaluation.epsilon, number)
+      yield Moment(
+        _picture(environment, time_step.observation),
+        law.values[0].numpy(),
+        law.weights()[0].numpy(),
+        int(action[0]),
+        score,
+      )
+      time_step = environment.step(action)
       score += float(environment.raw_reward[0])
       if time_step.is_last()[0]:
         return

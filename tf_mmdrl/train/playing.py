@@ -2,9 +2,10 @@
 
 from typing import Optional
 
-import numpy as np
+import tensorflow as tf
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, specs
+from tf_mmdrl.policies.player import by_scores
 from tf_mmdrl.serving.models import Model
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import factories
@@ -36,17 +37,20 @@ def play(
   name = "action" if level is None else "risk"
   if name not in model.signatures:
     raise errors.unknown_name("signature", name, model.signatures)
-  signature = model.signatures[name]
+  function = model.loaded.signatures[name]
 
-  def act(observation: np.ndarray) -> np.ndarray:
-    inputs = {"observation": observation}
-    if level is not None:
-      inputs["level"] = np.array(level, np.float32)
-    return signature.call(inputs)["action"]
+  def scores(observation: tf.Tensor) -> tf.Tensor:
+    if level is None:
+      return function(observation=observation)["q_values"]
+    return function(observation=observation, level=tf.constant(level))["cvar"]
 
   environment = factories.environment(config, evaluation=True)
+  num_actions = specs.num_actions(environment.action_spec())
   player = Evaluator(
-    environment, act, config.evaluation, factories.seeds(config).evaluation
+    environment,
+    by_scores(scores, num_actions),
+    config.evaluation,
+    factories.seeds(config).evaluation,
   )
   try:
     _require_fit(model, environment, config.environment.name)
@@ -66,7 +70,7 @@ def _require_fit(model: Model, environment, name: str) -> None:
       f" {list(came.shape)}; pass the --env it was made for"
     )
   known = model.signatures["action"].outputs["q_values"].shape[-1]
-  number = int(environment.action_spec().maximum) + 1
+  number = specs.num_actions(environment.action_spec())
   if known != number:
     raise errors.UserError(
       f"the model knows {known} actions, but {name} has {number}; pass the"

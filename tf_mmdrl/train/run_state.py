@@ -13,7 +13,7 @@ from tf_mmdrl import replay
 from tf_mmdrl.core import errors
 from tf_mmdrl.replay import DamagedFileError, segments
 from tf_mmdrl.train import checkpoints, factories
-from tf_mmdrl.train.collector import Collector, Explorer
+from tf_mmdrl.train.collector import Collector
 from tf_mmdrl.train.config import Config
 from tf_mmdrl.train.exact_environment import EnvironmentState, ExactEnvironment
 from tf_mmdrl.train.learner import Learner, Priorities
@@ -32,7 +32,6 @@ class RunState:
   Attributes:
     config: its settings.
     agent: what learns.
-    act: its greedy policy, compiled.
     buffer: replay.
     collector: what plays.
     learner: what updates.
@@ -44,18 +43,13 @@ class RunState:
     self.config = config
     environment = factories.environment(config)
     self.agent = factories.agent(config, environment)
-    self.act = factories.greedy(self.agent, config.evaluation.score)
     self.buffer = factories.replay_buffer(config, environment, self.agent)
-    generator = np.random.default_rng(factories.seeds(config).exploration)
-    num_actions = int(environment.action_spec().maximum) + 1
     num_envs = config.environment.num_envs
     self.collector = Collector(
       ExactEnvironment(
         environment, -(-config.environment.rebuild_period // num_envs)
       ),
-      Explorer(
-        factories.exploration(config, self.agent), num_actions, generator
-      ),
+      factories.explorer(config, self.agent),
       self.buffer,
       lambda step: factories.epsilon(config, step),
     )

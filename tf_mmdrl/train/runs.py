@@ -3,16 +3,12 @@
 import contextlib
 import pathlib
 import sys
-from typing import Callable, Iterator, List, NamedTuple, Optional
+from typing import Iterator, List, NamedTuple, Optional
 
-import numpy as np
-import tensorflow as tf
 from tf_agents.specs import tensor_spec
 
 from tf_mmdrl import serving
 from tf_mmdrl.core import errors
-from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.policies import names as policy_names
 from tf_mmdrl.replay import DamagedFileError
 from tf_mmdrl.train import checkpoints, factories
 from tf_mmdrl.train.run_directory import RunDirectory
@@ -57,24 +53,6 @@ def exported(
   net = factories.network(config, observation, action)
   net.create_variables()
   return serving.load(net, directory.export, version)
-
-
-def acting(
-  policy: serving.Policy, score: str
-) -> Callable[[np.ndarray], np.ndarray]:
-  """Observations [B, ...] -> actions [B] with the largest score."""
-  if score == "mean":
-    return policy.act
-  chosen = policy_names.parse_steady(score)
-
-  def act(observation: np.ndarray) -> np.ndarray:
-    values, weights = policy.particles(observation)
-    distributions = ReturnDistribution(
-      tf.constant(values), tf.math.log(tf.constant(weights))
-    )
-    return tf.argmax(chosen(distributions, tf.zeros([])), axis=-1).numpy()
-
-  return act
 
 
 @contextlib.contextmanager

@@ -104,7 +104,7 @@ class Trainer:
     self._watcher = Watcher(directory, state.config, state.step)
     self._evaluator = Evaluator(
       factories.environment(state.config, evaluation=True),
-      state.act,
+      factories.judged(state.config, state.agent.return_network).act,
       state.config.evaluation,
       factories.seeds(state.config).evaluation,
     )

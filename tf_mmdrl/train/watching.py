@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 from tensorboard.plugins.hparams import api as hparams
 
-from tf_mmdrl.core import progress
+from tf_mmdrl.core import choosing, progress
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.evaluation import beliefs
 from tf_mmdrl.train import config as configs
@@ -106,7 +106,7 @@ class Watcher:
     if not (filming.pictured(self._config) and pictures.available()):
       return
     frames = [filming.frame(self._config, seen) for seen in observations]
-    actions = returns.mean().numpy().argmax(axis=-1)
+    actions = choosing.largest(returns.mean()).numpy()
     laws = zip(returns.values.numpy(), returns.weights().numpy())
     moments = [
       beliefs.Moment(frame, *law, int(action), score=None)

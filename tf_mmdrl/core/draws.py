@@ -1,4 +1,4 @@
-"""Random numbers of a network, from a seed that its caller gives.
+"""Random numbers from a seed that the caller gives: of networks, and of play.
 
 A seed is int [2], as for `tf.random.stateless` functions. One made of the
 training step lets a resumed run draw what the run that was never cut drew.
