@@ -1,10 +1,13 @@
 """What the documentation says holds."""
 
+import argparse
 import pathlib
 import re
+import shlex
 
 import pytest
 
+from tf_mmdrl.cli import train
 from tf_mmdrl.core import algorithms
 
 _DOCS = pathlib.Path(__file__).parents[1] / "docs"
@@ -16,6 +19,24 @@ def test_every_algorithm_has_a_page(name):
   for word in ("Deviations", "Settings", "Results", f"--agent {name}"):
     assert word in page
   assert algorithms.get(name).url in page
+
+
+@pytest.mark.parametrize("name", algorithms.names())
+def test_pages_have_the_published_hyperparameters_as_a_command(name):
+  page = (_DOCS / "algorithms" / f"{name}.md").read_text()
+  _, found, section = page.partition("**Published hyperparameters.**")
+  assert bool(found) == bool(algorithms.get(name).published)
+  if found:
+    (line,) = re.findall(r"^mmdrl train (.*)$", section, re.MULTILINE)
+    assert "--preset published" not in line
+    assert _wanted(line) == _wanted(f"--preset published --agent {name}")
+
+
+def _wanted(arguments):
+  """The configuration that `mmdrl train` makes of its arguments."""
+  parser = argparse.ArgumentParser()
+  train.add_arguments(parser)
+  return train.wanted(parser.parse_args(shlex.split(arguments)))[1]
 
 
 @pytest.mark.parametrize("path", sorted(_DOCS.rglob("*.md")), ids=str)

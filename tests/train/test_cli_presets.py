@@ -17,7 +17,7 @@ def test_presets_are_listed(capsys):
 def test_a_preset_is_printed_in_full(name, capsys):
   assert main.main(["presets", name]) == 0
   lines = capsys.readouterr().out.splitlines()
-  settings = [line.split()[0] for line in lines]
+  settings = [line.split()[0] for line in lines if not line.startswith("#")]
   wanted = presets.get(name).completed()
   assert configs.change(configs.Config(), settings) == wanted
 
@@ -32,6 +32,40 @@ def test_a_misspelt_preset_is_one_line(capsys):
   assert main.main(["presets", "papr"]) == main.EXIT_BAD_INPUT
   error = capsys.readouterr().err
   assert error == "mmdrl: unknown preset 'papr'; did you mean 'paper'?\n"
+
+
+def test_the_published_preset_is_the_agents_own(capsys):
+  assert main.main(["presets", "published", "--agent", "rainbow"]) == 0
+  settings = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+  assert "agent.name=rainbow" in settings
+  assert "schedule.learning_starts=20000" in settings  # 80k frames
+  assert main.main(["presets", "published"]) == 0
+  assert capsys.readouterr().out.splitlines()[-1] == (
+    "# these are mmdqn's; --agent takes dqn, double_dqn, c51, qrdqn, iqn, fqf,"
+    " rainbow, mmdqn"
+  )
+
+
+def test_agents_show_what_their_paper_published(capsys):
+  assert main.main(["agents", "iqn"]) == 0
+  out = capsys.readouterr().out
+  assert "--preset published --agent iqn:\n" in out
+  assert "\n       optimizer.learning_rate=5e-05\n" in out
+  assert main.main(["agents", "weighted_mmdqn"]) == 0
+  assert "published" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+  "command", ["presets published", "train --preset published"]
+)
+def test_agents_without_published_hyperparameters_are_refused(command, capsys):
+  arguments = [*command.split(), "--agent", "weighted_mmdqn"]
+  assert main.main(arguments) == main.EXIT_BAD_INPUT
+  assert capsys.readouterr().err == (
+    "mmdrl: weighted_mmdqn has no published Atari hyperparameters, which preset"
+    " 'published' takes; these have: dqn, double_dqn, c51, qrdqn, iqn, fqf,"
+    " rainbow, mmdqn\n"
+  )
 
 
 def test_absls_flags_may_come_before_the_command(capsys):

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import algorithms, errors
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import presets
 
@@ -133,6 +133,60 @@ def test_the_paper_preset_follows_the_paper():
   assert paper.schedule.steps == 200 * 250_000
   assert paper.round_updates == 1 and paper.round_steps == 4
   assert not paper.agent.double and paper.agent.n_step == 1
+
+
+def test_the_paper_is_what_mmdqn_published():
+  assert presets.get("published", "mmdqn") == presets.get("paper")
+  assert presets.get("published") == presets.get("paper")
+
+
+# What the papers print, by hand: learning rate, Adam's epsilon, particles,
+# frames before learning, frames between targets, last epsilon, epsilon of
+# evaluation, n of n-step returns.
+_PRINTED = {
+  "c51": (0.00025, 0.0003125, 51, 200_000, 40_000, 0.01, 0.001, 1),
+  # RMSProp's 0.01 as Adam's epsilon: sqrt(0.01) / 32.
+  "dqn": (0.00025, 0.003125, 1, 200_000, 40_000, 0.1, 0.05, 1),
+  "double_dqn": (0.00025, 0.003125, 1, 200_000, 40_000, 0.1, 0.05, 1),
+  "fqf": (0.00005, 0.0003125, 32, 200_000, 40_000, 0.01, 0.001, 1),
+  "iqn": (0.00005, 0.0003125, 64, 200_000, 40_000, 0.01, 0.001, 1),
+  "mmdqn": (0.00005, 0.0003125, 200, 200_000, 40_000, 0.01, 0.001, 1),
+  "qrdqn": (0.00005, 0.0003125, 200, 200_000, 40_000, 0.01, 0.001, 1),
+  "rainbow": (0.0000625, 0.00015, 51, 80_000, 32_000, 0.0, 0.0, 3),
+}
+
+
+@pytest.mark.parametrize("name", _PRINTED)
+def test_published_hyperparameters_are_those_in_print(name):
+  config = presets.get("published", name)
+  schedule, optimizer = config.schedule, config.optimizer
+  found = (
+    optimizer.learning_rate,
+    optimizer.epsilon,
+    config.network.num_particles,
+    4 * schedule.learning_starts,
+    4 * schedule.target_period,
+    schedule.epsilon_end,
+    config.evaluation.epsilon,
+    config.agent.n_step,
+  )
+  assert found == _PRINTED[name]
+  assert config.agent.name == name and config.agent.unit == "1"
+  assert config.replay.capacity == 1_000_000
+  assert (schedule.batch_size, schedule.steps_per_update) == (32, 4)
+  assert 4 * schedule.steps == 200_000_000
+
+
+def test_those_with_published_hyperparameters_are_known():
+  assert sorted(algorithms.published_names()) == sorted(_PRINTED)
+
+
+def test_published_hyperparameters_win_over_what_choosing_the_agent_makes():
+  rainbow = presets.get("published", "rainbow")
+  assert rainbow.network.noisy and rainbow.replay.prioritized
+  assert rainbow.network.noise == 0.5
+  # Elsewhere choosing the agent changes the preset, as it did.
+  assert presets.get("minatar", "dqn").network.num_particles == 1
 
 
 def test_an_unknown_preset_offers_the_nearest():

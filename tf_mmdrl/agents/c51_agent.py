@@ -41,6 +41,20 @@ class Settings(algorithms.Settings):
     return heads.categorical(run.num_particles, self.v_min, self.v_max)
 
 
+# Section 5; schedules are DQN's, in agent steps.
+PUBLISHED = {
+  "agent.v_min": -10.0,
+  "agent.v_max": 10.0,
+  "network.padding": "valid",
+  "network.num_particles": 51,
+  "optimizer.learning_rate": 2.5e-4,
+  "optimizer.epsilon": 0.01 / 32,
+  "schedule.learning_starts": 50_000,
+  "schedule.target_period": 10_000,
+  "schedule.epsilon_end": 0.01,
+  "evaluation.epsilon": 0.001,
+}
+
 ALGORITHM = algorithms.Algorithm(
   summary="weights of 51 fixed returns by projection and cross-entropy",
   paper="Bellemare, Dabney and Munos, 2017",
@@ -48,4 +62,5 @@ ALGORITHM = algorithms.Algorithm(
   agent=C51Agent,
   settings=Settings,
   shared={"network.num_particles": 51},
+  published=PUBLISHED,
 )

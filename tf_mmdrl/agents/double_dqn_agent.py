@@ -12,4 +12,6 @@ ALGORITHM = algorithms.Algorithm(
   agent=dqn_agent.DQNAgent,
   settings=dqn_agent.Settings,
   shared={**dqn_agent.ALGORITHM.shared, "agent.double": True},
+  # "Double DQN"; the page has what its "Double DQN (tuned)" changes.
+  published={**dqn_agent.PUBLISHED, "agent.double": True},
 )

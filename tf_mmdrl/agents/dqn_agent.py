@@ -42,6 +42,20 @@ class Settings(algorithms.Settings):
     return heads.particles(1)
 
 
+# Extended Data Table 1. Its optimizer is RMSProp, which divides the sum of a
+# batch's gradients by sqrt(variance + 0.01); Adam divides their mean by
+# sqrt(second moment) + epsilon, so that the same constant is sqrt(0.01) / 32.
+PUBLISHED = {
+  "network.padding": "valid",
+  "network.num_particles": 1,
+  "optimizer.learning_rate": 2.5e-4,
+  "optimizer.epsilon": 0.1 / 32,
+  "schedule.learning_starts": 50_000,
+  "schedule.target_period": 10_000,
+  "schedule.epsilon_end": 0.1,
+  "evaluation.epsilon": 0.05,
+}
+
 ALGORITHM = algorithms.Algorithm(
   summary="expected returns by Q-learning",
   paper="Mnih et al., 2015",
@@ -49,4 +63,5 @@ ALGORITHM = algorithms.Algorithm(
   agent=DQNAgent,
   settings=Settings,
   shared={"network.num_particles": 1},
+  published=PUBLISHED,
 )

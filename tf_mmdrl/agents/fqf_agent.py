@@ -147,4 +147,12 @@ ALGORITHM = algorithms.Algorithm(
   agent=FQFAgent,
   settings=Settings,
   shared={"network.num_particles": 32},
+  published={  # IQN's, with N = 32; the authors' code has TensorFlow's padding
+    **qrdqn_agent.PUBLISHED,
+    "network.padding": "same",
+    "network.num_particles": 32,
+    "agent.embedding": 64,
+    "agent.entropy": 0.0,
+    "agent.fraction_learning_rate": 2.5e-9,
+  },
 )

@@ -89,4 +89,11 @@ ALGORITHM = algorithms.Algorithm(
   agent=IQNAgent,
   settings=Settings,
   shared={"network.num_particles": 64},
+  published={  # QR-DQN's, and Section 4's N, N', K and n
+    **qrdqn_agent.PUBLISHED,
+    "network.num_particles": 64,
+    "agent.target_particles": 64,
+    "agent.choice_particles": 32,
+    "agent.embedding": 64,
+  },
 )

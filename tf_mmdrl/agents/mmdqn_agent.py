@@ -110,5 +110,17 @@ ALGORITHM = algorithms.Algorithm(
   url="https://arxiv.org/abs/2007.12354",
   agent=MMDQNAgent,
   settings=Settings,
+  # Appendix B; what it leaves open (padding, schedules) is the authors' code.
+  published={
+    "agent.kernel": "gaussian_mixture:1..10",
+    "network.padding": "same",
+    "network.num_particles": 200,
+    "optimizer.learning_rate": 5e-5,
+    "optimizer.epsilon": 0.01 / 32,
+    "schedule.learning_starts": 50_000,
+    "schedule.target_period": 10_000,
+    "schedule.epsilon_end": 0.01,
+    "evaluation.epsilon": 0.001,
+  },
 )
 PROPOSED = f"{ALGORITHM.paper}, proposed in the discussion"

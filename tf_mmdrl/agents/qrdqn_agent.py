@@ -54,10 +54,25 @@ class Settings(algorithms.Settings):
     return {"kappa": self.kappa}
 
 
+# QR-DQN-1, the section on Atari; schedules are DQN's, in agent steps. IQN and
+# FQF took all of it over but for the number of particles.
+PUBLISHED = {
+  "agent.kappa": 1.0,
+  "network.padding": "valid",
+  "network.num_particles": 200,
+  "optimizer.learning_rate": 5e-5,
+  "optimizer.epsilon": 0.01 / 32,
+  "schedule.learning_starts": 50_000,
+  "schedule.target_period": 10_000,
+  "schedule.epsilon_end": 0.01,
+  "evaluation.epsilon": 0.001,
+}
+
 ALGORITHM = algorithms.Algorithm(
   summary="quantiles at even levels by quantile regression",
   paper="Dabney, Rowland, Bellemare and Munos, 2018",
   url="https://arxiv.org/abs/1710.10044",
   agent=QRDQNAgent,
   settings=Settings,
+  published=PUBLISHED,
 )

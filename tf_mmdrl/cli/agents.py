@@ -34,4 +34,8 @@ def run(args: argparse.Namespace) -> int:
     print(f"       {field.metadata['help']}")
   for assignment in algorithm.assignments():
     print(f"sets:  {assignment}")
+  if algorithm.published:
+    print(f"paper's hyperparameters, --preset published --agent {args.name}:")
+  for assignment in algorithm.published_assignments():
+    print(f"       {assignment}")
   return 0

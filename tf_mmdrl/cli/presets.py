@@ -4,6 +4,7 @@ import argparse
 import json
 
 from tf_mmdrl.cli import quiet
+from tf_mmdrl.core import algorithms
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import presets
 
@@ -11,6 +12,10 @@ from tf_mmdrl.train import presets
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl presets`."""
   parser.add_argument("name", nargs="?", help="the preset to print in full")
+  parser.add_argument(
+    "--agent",
+    help="the algorithm that the preset is printed for; mmdqn if left out",
+  )
   parser.add_argument(
     "--json", action="store_true", help="print it as in config.json"
   )
@@ -23,12 +28,18 @@ def run(args: argparse.Namespace) -> int:
     for name, preset in presets.PRESETS.items():
       print(f"{name:{width}}  {preset.summary}")
     return 0
+  presets.check_name(args.name)
+  if args.agent is not None:
+    algorithms.check_name(args.agent)
   with quiet.loading():
-    config = presets.get(args.name).completed()
+    config = presets.get(args.name, args.agent).completed()
     help_lines = configs.help_lines(config)
   if args.json:
     print(json.dumps(configs.to_json(config), indent=2))
     return 0
   for name, value in configs.fields(config):
     print(f"{name + '=' + str(value):48} {help_lines[name]}")
+  if args.name == presets.PUBLISHED and args.agent is None:
+    others = ", ".join(algorithms.published_names())
+    print(f"# these are {config.agent.name}'s; --agent takes {others}")
   return 0

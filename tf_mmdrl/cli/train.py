@@ -84,22 +84,20 @@ def run(args: argparse.Namespace) -> int:
 def wanted(args: argparse.Namespace) -> Tuple[str, configs.Config]:
   """The preset's name, and the configuration that the flags ask for."""
   preset = args.preset or _preset_for(args.env)
-  base = presets.get(preset)
-  algorithms.check_name(args.agent or base.agent.name)
+  presets.check_name(preset)
+  if args.agent is not None:
+    algorithms.check_name(args.agent)
   with quiet.loading():
-    return preset, configs.change(base, _settings(args, base))
+    base = presets.get(preset, args.agent)
+    return preset, configs.change(base, _settings(args))
 
 
-def _settings(args: argparse.Namespace, base: configs.Config) -> List[str]:
+def _settings(args: argparse.Namespace) -> List[str]:
   """The flags as settings; those of --set come last and win."""
-  agent = args.agent or base.agent.name
   given = [
-    *algorithms.get(agent).assignments(),
-    *(
-      f"{setting}={getattr(args, flag)}"
-      for flag, setting in _SHORT.items()
-      if getattr(args, flag) is not None
-    ),
+    f"{setting}={getattr(args, flag)}"
+    for flag, setting in _SHORT.items()
+    if getattr(args, flag) is not None
   ]
   if args.xla is not None:
     given.append(f"system.xla={'on' if args.xla else 'off'}")

@@ -76,6 +76,9 @@ class Algorithm:
     settings: the algorithm's own.
     shared: `group.field` -> value: settings of all algorithms that choosing
       this one makes, and `--set` may change.
+    published: `group.field` -> value: the hyperparameters of the paper's Atari
+      experiments, besides what all such papers share (`train/presets.py`);
+      `--preset published` takes them. Empty if the paper has none.
   """
 
   summary: str
@@ -84,15 +87,25 @@ class Algorithm:
   agent: Callable[..., Any]
   settings: Type[Settings]
   shared: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+  published: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
   def assignments(self) -> List[str]:
     """The shared settings as `group.field=value`."""
     return [f"{name}={value}" for name, value in self.shared.items()]
 
+  def published_assignments(self) -> List[str]:
+    """The published hyperparameters as `group.field=value`."""
+    return [f"{name}={value}" for name, value in self.published.items()]
+
 
 def names() -> List[str]:
   """The algorithms here, and those that installed packages bring."""
   return [*_MODULES, *sorted(set(_entry_points()) - set(_MODULES))]
+
+
+def published_names() -> List[str]:
+  """Those of them that have published hyperparameters; imports them all."""
+  return [name for name in names() if get(name).published]
 
 
 def get(name: str) -> Algorithm:

@@ -1,13 +1,16 @@
 """Configurations with a name.
 
-`paper` follows Appendix B and the authors' code to the letter; the others are
-for one machine.
+`published` is the Atari experiment of an algorithm's own paper, `paper` that of
+MMDQN's whatever the algorithm; the others are for one machine.
 """
 
-from typing import Dict, NamedTuple
+from typing import Dict, NamedTuple, Optional
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import algorithms, errors
+from tf_mmdrl.train import config as configs
 from tf_mmdrl.train.config import Config
+
+PUBLISHED, _PAPER = "published", "paper"
 
 
 class Preset(NamedTuple):
@@ -22,11 +25,51 @@ class Preset(NamedTuple):
   config: Config
 
 
-def get(name: str) -> Config:
-  """The preset of that name."""
+def check_name(name: str) -> None:
+  """Raises if there is no such preset; imports nothing."""
   if name not in PRESETS:
     raise errors.unknown_name("preset", name, PRESETS)
-  return PRESETS[name].config
+
+
+def get(name: str, agent: Optional[str] = None) -> Config:
+  """The preset of that name, for an algorithm.
+
+  Args:
+    name: of the preset.
+    agent: of the algorithm; the preset's own if None.
+
+  Returns:
+    The configuration, with the settings that choosing the algorithm makes.
+  """
+  check_name(name)
+  config = PRESETS[name].config
+  if name == PUBLISHED:
+    return _published(config, agent or config.agent.name)
+  if name == _PAPER:
+    config = _published(config, config.agent.name)
+  if agent is None:
+    return config
+  made = algorithms.get(agent).assignments()
+  return configs.change(config, [f"agent.name={agent}", *made])
+
+
+def _published(config: Config, agent: str) -> Config:
+  """An algorithm with the hyperparameters of its paper."""
+  algorithm = algorithms.get(agent)
+  if not algorithm.published:
+    raise errors.UserError(
+      f"{agent} has no published Atari hyperparameters, which preset"
+      f" {PUBLISHED!r} takes; these have:"
+      f" {', '.join(algorithms.published_names())}"
+    )
+  return configs.change(
+    config,
+    [
+      f"agent.name={agent}",
+      *algorithm.assignments(),
+      *algorithm.published_assignments(),
+    ],
+  )
 
 
 # Learning rates below go with returns of one or two units, as Atari's are with
@@ -76,6 +119,30 @@ _ATARI = Config().replace(
   system=dict(checkpoint_period=50_000),
 )
 
+# What all papers of this family share, since DQN: the games and their rewards,
+# the discount, the network, replay, an update of 32 examples every 4 steps, and
+# how fast epsilon falls. The rest is `published` in the algorithms' files. Each
+# iteration is 250k steps of training, which begin with a new game, and 125k of
+# evaluation.
+_PROTOCOL = Config().replace(
+  environment=dict(
+    name="Breakout", num_envs=1, protocol="paper", rebuild_period=250_000
+  ),
+  agent=dict(gamma=0.99, n_step=1, unit="1"),
+  network=dict(torso="nature", output_scale=1.0),
+  replay=dict(capacity=1_000_000),
+  schedule=dict(
+    steps=50_000_000,
+    steps_per_update=4,
+    collect_steps=4,
+    batch_size=32,
+    epsilon_start=1.0,
+    epsilon_steps=1_000_000,
+  ),
+  evaluation=dict(period=250_000, num_envs=1, steps=125_000),
+  system=dict(checkpoint_period=250_000),
+)
+
 PRESETS: Dict[str, Preset] = {
   "quickstart": Preset(
     "MinAtar Breakout, learnt in a few minutes on two cores",
@@ -109,37 +176,13 @@ PRESETS: Dict[str, Preset] = {
   ),
   "minatar": Preset("any MinAtar game, 3M steps", _MINATAR),
   "atari": Preset("any Atari game on one desktop machine, 10M steps", _ATARI),
-  # Appendix B for the agent. The rest is the authors' code: learning starts at
-  # 50k steps, the target is copied every 10k, epsilon falls over 1M steps,
-  # each iteration is 250k steps of training, which begin with a new game, and
-  # 125k of evaluation.
-  "paper": Preset(
-    "the paper's Atari experiments to the letter, 200 x 250k steps",
-    Config().replace(
-      environment=dict(
-        name="Breakout", num_envs=1, protocol="paper", rebuild_period=250_000
-      ),
-      agent=dict(gamma=0.99, n_step=1, unit="1"),
-      own=dict(kernel="gaussian_mixture:1..10"),
-      network=dict(
-        torso="nature", padding="same", num_particles=200, output_scale=1.0
-      ),
-      replay=dict(capacity=1_000_000),
-      optimizer=dict(learning_rate=5e-5, epsilon=0.01 / 32),
-      schedule=dict(
-        steps=50_000_000,
-        learning_starts=50_000,
-        steps_per_update=4,
-        collect_steps=4,
-        batch_size=32,
-        target_period=10_000,
-        epsilon_start=1.0,
-        epsilon_end=0.01,
-        epsilon_steps=1_000_000,
-      ),
-      evaluation=dict(period=250_000, num_envs=1, steps=125_000, epsilon=0.001),
-      system=dict(checkpoint_period=250_000),
-    ),
+  _PAPER: Preset(
+    "the MMDQN paper's Atari experiments to the letter, 200 x 250k steps",
+    _PROTOCOL,
+  ),
+  PUBLISHED: Preset(
+    "the Atari experiments of the paper of --agent, 200 x 250k steps",
+    _PROTOCOL,
   ),
   "atari-100k": Preset(
     "any Atari game from 100k steps, an update for each",
