@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import re
 
 import pytest
 
@@ -110,6 +111,22 @@ def test_settings_belong_to_their_algorithm():
     configs.change(config, ["agent.kernel=gaussian:1"])
   with pytest.raises(errors.UserError, match="kappa must be at least 0"):
     configs.change(config, ["agent.kappa=-1"])
+
+
+def _every_help_line():
+  lines = dict(configs.help_lines(configs.Config()))
+  for name in algorithms.names():
+    for field in dataclasses.fields(algorithms.get(name).settings):
+      lines[f"{name}: agent.{field.name}"] = field.metadata["help"]
+  return lines
+
+
+def test_help_lines_stand_alone():
+  """They are read one by one: none goes on from the line above it."""
+  leaning = re.compile(r"^(of|and|or|such|that|those|it|its|as)\b|\bthat map")
+  for name, line in _every_help_line().items():
+    assert len(line.split()) >= 5, f"{name}: {line}"
+    assert not leaning.search(line), f"{name}: {line}"
 
 
 def test_schedules_over_the_run_end_with_its_updates():

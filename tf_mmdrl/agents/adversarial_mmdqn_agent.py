@@ -206,15 +206,20 @@ class Settings(algorithms.Settings):
   # The map would only grow steeper under a kernel with a tail.
   kernel: str = mmdqn_agent.kernel_setting("gaussian_mixture:1..10")
   kernel_learning_rate: float = settings.setting(
-    1e-4, "Adam's step size for the map that the kernel looks through", above=0
+    1e-4,
+    "learning rate, of Adam, of the map through which the kernel sees returns",
+    above=0,
   )
   knots: str = settings.setting(
     "",
-    "returns where the map may bend, in units, joined by commas; none: one"
-    " slope, which scales the bandwidths",
+    "returns, in units and joined by commas, where the map through which the"
+    " kernel sees returns may bend; none: it only scales the bandwidths",
   )
   bound: float = settings.setting(
-    3.0, "the largest slope of the map; the smallest is 1 over it", above=1
+    3.0,
+    "largest slope of the map through which the kernel sees returns; the"
+    " smallest is 1 over it",
+    above=1,
   )
 
   def head(self, run: algorithms.Run) -> heads.MakeHead:

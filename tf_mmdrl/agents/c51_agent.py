@@ -33,8 +33,12 @@ class C51Agent(base.ReturnDistributionAgent):
 class Settings(algorithms.Settings):
   """Where the atoms lie."""
 
-  v_min: float = settings.setting(-10.0, "lowest atom, in units of return")
-  v_max: float = settings.setting(10.0, "highest atom, in units of return")
+  v_min: float = settings.setting(
+    -10.0, "return of the lowest atom, in units of return"
+  )
+  v_max: float = settings.setting(
+    10.0, "return of the highest atom, in units of return"
+  )
 
   def head(self, run: algorithms.Run) -> heads.MakeHead:
     """Atoms from v_min to v_max."""

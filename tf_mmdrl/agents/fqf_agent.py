@@ -115,13 +115,18 @@ class Settings(algorithms.Settings):
 
   kappa: float = qrdqn_agent.kappa_setting()
   embedding: int = settings.setting(
-    64, "cosines that a level is embedded by", low=1
+    64, "how many cosines of a quantile's level enter the network", low=1
   )
   entropy: float = settings.setting(
-    0.0, "bonus for fractions of even width", low=0
+    0.0,
+    "weight of the bonus for fractions of even width, which keeps them from"
+    " collapsing",
+    low=0,
   )
   fraction_learning_rate: float = settings.setting(
-    2.5e-9, "RMSProp's step size for the proposal of fractions", above=0
+    2.5e-9,
+    "learning rate, of RMSProp, of the layer that proposes fractions",
+    above=0,
   )
 
   def head(self, run: algorithms.Run) -> heads.MakeHead:

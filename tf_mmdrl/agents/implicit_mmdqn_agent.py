@@ -65,7 +65,7 @@ class Settings(iqn_agent.Drawn):
 
   base: str = settings.setting(
     "uniform",
-    "the distribution that particles are images of",
+    "distribution of the random numbers that the network maps to particles",
     choices=("uniform", "normal"),
   )
   kernel: str = mmdqn_agent.kernel_setting()

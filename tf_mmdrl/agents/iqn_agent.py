@@ -49,13 +49,19 @@ class Drawn(algorithms.Settings):
   """What heads share whose particles are drawn; N is network.num_particles."""
 
   target_particles: int = settings.setting(
-    64, "N', particles drawn for the target", low=1
+    64, "N': how many particles are drawn for the target of an update", low=1
   )
   choice_particles: int = settings.setting(
-    32, "K, particles by whose mean policies and targets choose actions", low=1
+    32,
+    "K: how many particles are averaged to choose an action, in play and in"
+    " the target of an update",
+    low=1,
   )
   embedding: int = settings.setting(
-    64, "cosines that a draw is embedded by", low=1
+    64,
+    "how many numbers, cosines if it is uniform, a random draw is turned into"
+    " before it enters the network",
+    low=1,
   )
 
   def options(self, run: algorithms.Run) -> Dict[str, Any]:

@@ -84,8 +84,8 @@ def kernel_setting(default: str = "smooth_energy:1") -> Any:
   """The setting `kernel` of all that match moments."""
   return settings.setting(
     default,
-    "kernel of the MMD, in units; gaussian_mixture:1..10 is the paper's;"
-    " docs/kernels.md lists them",
+    "kernel of the MMD, over returns in units; gaussian_mixture:1..10 is the"
+    " paper's, and docs/kernels.md lists all",
   )
 
 

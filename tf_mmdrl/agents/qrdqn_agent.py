@@ -32,8 +32,8 @@ def kappa_setting() -> Any:
   """The setting `kappa` of all that regress quantiles."""
   return settings.setting(
     1.0,
-    "where the quantile Huber loss goes from a parabola to a line, in units;"
-    " 0: a line all the way",
+    "error at which the quantile Huber loss goes from a parabola to a line, in"
+    " units of return; 0: a line all the way",
     low=0,
   )
 

@@ -21,31 +21,50 @@ _SHORT = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl train`."""
-  parser.add_argument("--env", help="game or Gymnasium id")
-  parser.add_argument("--agent", help="the algorithm; see mmdrl agents")
   parser.add_argument(
-    "--preset", help="see mmdrl presets; by the environment if left out"
+    "--env", help="the game, or the id of a Gymnasium environment"
   )
-  parser.add_argument("--steps", help="agent steps, over all environments")
-  parser.add_argument("--seed", help="of everything random")
-  parser.add_argument("--num-envs", help="environments stepped together")
+  parser.add_argument("--agent", help="the algorithm; mmdrl agents lists them")
   parser.add_argument(
-    "--run-dir", help="where the run lies; runs/... if left out"
+    "--preset",
+    help=(
+      "the settings to begin with; mmdrl presets lists them; chosen by the"
+      " environment if left out"
+    ),
+  )
+  parser.add_argument(
+    "--steps", help="length of the run in agent steps, over all environments"
+  )
+  parser.add_argument("--seed", help="seed of everything random in the run")
+  parser.add_argument(
+    "--num-envs",
+    help="how many environments are played at the same time in training",
+  )
+  parser.add_argument(
+    "--run-dir",
+    help="directory of the run; runs/GAME-AGENT-PRESET-seedSEED if left out",
   )
   parser.add_argument(
     "--xla",
     action=argparse.BooleanOptionalAction,
-    help="compile updates with XLA; where it is faster if left out",
+    help=(
+      "whether XLA compiles updates; the parts that it makes faster if left out"
+    ),
   )
   parser.add_argument(
-    "--mixed-precision", action="store_true", help="bfloat16 where it is safe"
+    "--mixed-precision",
+    action="store_true",
+    help="compute layers in bfloat16 where it is safe",
   )
   parser.add_argument(
     "--set",
     action="append",
     default=[],
     metavar="GROUP.FIELD=VALUE",
-    help="any setting; mmdrl presets NAME shows them all",
+    help=(
+      "changes any setting, also several times; mmdrl presets NAME shows them"
+      " all"
+    ),
   )
 
 

@@ -18,17 +18,28 @@ from tf_mmdrl.core import algorithms, errors, settings
 class EnvironmentConfig(settings.Group):
   """What is played."""
 
-  name: str = settings.setting("MinAtar/Breakout", "game or Gymnasium id")
-  num_envs: int = settings.setting(8, "environments stepped together", low=1)
+  name: str = settings.setting(
+    "MinAtar/Breakout", "the game, or the id of a Gymnasium environment"
+  )
+  num_envs: int = settings.setting(
+    8, "how many environments are played at the same time in training", low=1
+  )
   protocol: str = settings.setting(
-    "paper", "how Atari games are played", choices=("paper", "sticky")
+    "paper",
+    "how Atari games are played; paper: begun with up to 30 no-ops, and a lost"
+    " life is an end for learning; sticky: actions are repeated at random",
+    choices=("paper", "sticky"),
   )
   max_episode_steps: int = settings.setting(
-    0, "where an episode is cut off; 0: where the environment does", low=0
+    0,
+    "steps after which an episode is cut off; 0: only where the environment"
+    " itself cuts it off",
+    low=0,
   )
   rebuild_period: int = settings.setting(
     100_000,
-    "steps between fresh starts of environments that cannot save their state",
+    "steps after which environments that cannot save their state, such as"
+    " Atari games, start anew; a resumed run plays again what came since then",
     low=1,
   )
 
@@ -37,27 +48,46 @@ class EnvironmentConfig(settings.Group):
 class AgentConfig(settings.Group):
   """How it learns."""
 
-  name: str = settings.setting("mmdqn", "the algorithm")
-  gamma: float = settings.setting(0.99, "discount", low=0, high=1)
-  n_step: int = settings.setting(1, "n of n-step returns", low=1)
+  name: str = settings.setting(
+    "mmdqn", "the algorithm; mmdrl agents lists them"
+  )
+  gamma: float = settings.setting(
+    0.99,
+    "discount: what a reward counts if it comes one step later",
+    low=0,
+    high=1,
+  )
+  n_step: int = settings.setting(
+    1,
+    "n of n-step returns: rewards that are summed before the target network's"
+    " estimate is added",
+    low=1,
+  )
   double: bool = settings.setting(
-    False, "the online network chooses target actions"
+    False,
+    "whether the online network chooses the target's action, as in double"
+    " Q-learning, instead of the target network",
   )
   munchausen: bool = settings.setting(
-    False, "a log-policy bonus and a soft target"
+    False,
+    "whether the policy's log-probability joins the reward and the target"
+    " averages over actions (Munchausen)",
   )
   unit: str = settings.setting(
     "auto",
-    "natural rewards of one unit of return, in which losses are computed;"
-    " auto: found from the rewards; auto:X: so that returns are about X units",
+    "how many natural rewards make one unit of return, in which losses are"
+    " computed; auto: found from the rewards; auto:X: found so that returns"
+    " are about X units",
   )
   reward_scale: float = settings.setting(
-    1.0, "what multiplies rewards in learning", above=0
+    1.0,
+    "number that rewards are multiplied by before the agent learns from them",
+    above=0,
   )
   exploration: str = settings.setting(
     "mean",
-    "what exploring actions maximise: mean, thompson, bootstrapped, ucb:BETA,"
-    " boltzmann:T",
+    "what actions maximise while training, besides the random ones of"
+    " schedule.epsilon_*: mean, thompson, bootstrapped, ucb:BETA, boltzmann:T",
   )
 
 
@@ -67,48 +97,91 @@ class NetworkConfig(settings.Group):
 
   torso: str = settings.setting(
     "auto",
-    "layers before the particles; auto: by the observation's shape",
+    "the network's layers before its head: convolutions of DQN (nature) or for"
+    " MinAtar, or dense layers (mlp); auto: by the observation's shape",
     choices=("auto", "nature", "minatar", "mlp"),
   )
   padding: str = settings.setting(
-    "valid", "of convolutions", choices=("valid", "same")
+    "valid",
+    "padding of convolutions: valid as in DQN's paper, same as in the code of"
+    " MMDQN's authors",
+    choices=("valid", "same"),
   )
   num_particles: int = settings.setting(
-    200, "N: particles, quantiles or atoms of an action", low=1
+    200,
+    "N: how many particles, quantiles or atoms describe the return of an"
+    " action",
+    low=1,
   )
   output_scale: float = settings.setting(
     0.1,
-    "what multiplies the last layer's first weights; 1 in the authors' code",
+    "number that the last layer's random first weights are multiplied by; 1 in"
+    " the code of MMDQN's authors",
     above=0,
   )
-  dueling: bool = settings.setting(False, "separate value and advantage")
-  noisy: bool = settings.setting(
-    False, "noise in the head's weights, to explore"
+  dueling: bool = settings.setting(
+    False,
+    "whether the head has separate streams for a state's value and the"
+    " actions' advantages",
   )
-  noise: float = settings.setting(0.5, "sigma_0, that noise's size", above=0)
+  noisy: bool = settings.setting(
+    False, "whether the head's weights have learnt noise, which explores"
+  )
+  noise: float = settings.setting(
+    0.5, "sigma_0: first size of the noise of network.noisy", above=0
+  )
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig(settings.Group):
   """What it remembers."""
 
-  capacity: int = settings.setting(1_000_000, "steps kept, over all", low=1)
-  prioritized: bool = settings.setting(False, "draw by the size of the loss")
-  alpha: float = settings.setting(0.5, "exponent of priorities", low=0, high=1)
-  beta_start: float = settings.setting(
-    0.4, "exponent of importance weights at first", low=0, high=1
+  capacity: int = settings.setting(
+    1_000_000, "steps that replay keeps, over all environments together", low=1
   )
-  beta_end: float = settings.setting(1.0, "and at the last step", low=0, high=1)
+  prioritized: bool = settings.setting(
+    False, "whether examples with a larger loss are drawn more often"
+  )
+  alpha: float = settings.setting(
+    0.5,
+    "exponent of the priorities of prioritized replay; 0 draws all examples"
+    " alike",
+    low=0,
+    high=1,
+  )
+  beta_start: float = settings.setting(
+    0.4,
+    "exponent of the importance weights of prioritized replay at the first"
+    " step",
+    low=0,
+    high=1,
+  )
+  beta_end: float = settings.setting(
+    1.0,
+    "exponent of the importance weights of prioritized replay at the last step",
+    low=0,
+    high=1,
+  )
 
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerConfig(settings.Group):
   """Adam."""
 
-  learning_rate: float = settings.setting(1e-4, "step size", above=0)
-  epsilon: float = settings.setting(1.5e-4, "Adam's epsilon", above=0)
+  learning_rate: float = settings.setting(
+    1e-4, "learning rate of the Adam optimizer", above=0
+  )
+  epsilon: float = settings.setting(
+    1.5e-4,
+    "epsilon of the Adam optimizer: added to the root of the mean squared"
+    " gradient that steps are divided by",
+    above=0,
+  )
   gradient_clipping: float = settings.setting(
-    0.0, "norm to clip each gradient to; 0: no clipping", low=0
+    0.0,
+    "norm that the gradient of each weight tensor is clipped to; 0: no"
+    " clipping",
+    low=0,
   )
 
 
@@ -116,35 +189,58 @@ class OptimizerConfig(settings.Group):
 class ScheduleConfig(settings.Group):
   """When; all in agent steps, over all environments."""
 
-  steps: int = settings.setting(1_000_000, "length of the run", low=1)
+  steps: int = settings.setting(
+    1_000_000, "length of the run in agent steps, over all environments", low=1
+  )
   horizon: int = settings.setting(
     0,
-    "steps over which schedules go: beta, annealed kernels, exploration; 0:"
-    " the run's length when it begins, which longer --steps leave as it is",
+    "steps over which importance exponents, annealed kernels and schedules of"
+    " agent.exploration go from start to end; 0: the run's length when it"
+    " begins, also if --steps makes it longer later",
     low=0,
   )
   learning_starts: int = settings.setting(
-    20_000, "steps before the first update"
+    20_000, "steps that are played before the first update"
   )
-  steps_per_update: int = settings.setting(4, "steps for each update", low=1)
+  steps_per_update: int = settings.setting(
+    4, "steps that are played for each update of the network", low=1
+  )
   collect_steps: int = settings.setting(
-    1, "steps of each environment between two calls of updates", low=1
+    1,
+    "steps that each environment plays in a round, before the round's updates"
+    " are made together",
+    low=1,
   )
-  batch_size: int = settings.setting(32, "examples of an update", low=1)
+  batch_size: int = settings.setting(
+    32, "how many examples from replay one update learns from", low=1
+  )
   target_period: int = settings.setting(
-    10_000, "steps between updates of the target network", low=1
+    10_000,
+    "steps that are played between two updates of the target network",
+    low=1,
   )
   target_tau: float = settings.setting(
-    1.0, "share of new weights in such an update", above=0, high=1
+    1.0,
+    "share of the online network's weights in an update of the target network;"
+    " 1: a copy",
+    above=0,
+    high=1,
   )
   epsilon_start: float = settings.setting(
-    1.0, "exploration at first", low=0, high=1
+    1.0, "share of random actions until learning starts", low=0, high=1
   )
   epsilon_end: float = settings.setting(
-    0.01, "exploration at last", low=0, high=1
+    0.01,
+    "share of random actions once epsilon has fallen, after"
+    " schedule.epsilon_steps",
+    low=0,
+    high=1,
   )
   epsilon_steps: int = settings.setting(
-    250_000, "steps from first to last, once learning starts", low=1
+    250_000,
+    "steps in which the share of random actions falls to schedule.epsilon_end,"
+    " counted from schedule.learning_starts",
+    low=1,
   )
 
 
@@ -152,22 +248,33 @@ class ScheduleConfig(settings.Group):
 class EvaluationConfig(settings.Group):
   """How it is judged, on whole games with their full score."""
 
-  period: int = settings.setting(50_000, "steps between evaluations", low=1)
-  num_envs: int = settings.setting(8, "environments stepped together", low=1)
+  period: int = settings.setting(
+    50_000, "training steps between two evaluations", low=1
+  )
+  num_envs: int = settings.setting(
+    8,
+    "how many environments are played at the same time in an evaluation",
+    low=1,
+  )
   episodes: int = settings.setting(
-    16, "episodes, an equal number in each environment", low=1
+    16, "episodes of an evaluation, an equal number in each environment", low=1
   )
   steps: int = settings.setting(
-    0, "if above 0, episodes until so many steps instead", low=0
+    0,
+    "if above 0, an evaluation plays whole episodes until so many steps are"
+    " over, instead of evaluation.episodes",
+    low=0,
   )
   enough: float = settings.setting(
-    1e9, "an evaluation with this score ends the run"
+    1e9, "the run ends once an evaluation's mean score is at least this"
   )
-  epsilon: float = settings.setting(0.001, "random actions", low=0, high=1)
+  epsilon: float = settings.setting(
+    0.001, "share of random actions in an evaluation", low=0, high=1
+  )
   score: str = settings.setting(
     "mean",
-    "what actions maximise: mean, cvar:LEVEL, mean_deviation:LAMBDA, wang:ETA,"
-    " cpw:ETA",
+    "what actions maximise in an evaluation: mean, cvar:LEVEL,"
+    " mean_deviation:LAMBDA, wang:ETA, cpw:ETA",
   )
 
 
@@ -175,19 +282,33 @@ class EvaluationConfig(settings.Group):
 class SystemConfig(settings.Group):
   """How it is run."""
 
-  seed: int = settings.setting(0, "of everything random", low=0)
+  seed: int = settings.setting(
+    0,
+    "seed of everything random in a run; the same seed gives the same run",
+    low=0,
+  )
   xla: str = settings.setting(
-    "auto", "compile updates with XLA", choices=("auto", "on", "off")
+    "auto",
+    "whether XLA compiles updates; auto: the parts that it makes faster",
+    choices=("auto", "on", "off"),
   )
-  mixed_precision: bool = settings.setting(False, "bfloat16 where it is safe")
+  mixed_precision: bool = settings.setting(
+    False, "whether layers compute in bfloat16 where it is safe"
+  )
   deterministic: bool = settings.setting(
-    True, "TensorFlow's ops may not trade exactness for speed"
+    True,
+    "whether TensorFlow must give the same numbers in each run, even where it"
+    " could be faster",
   )
-  log_period: int = settings.setting(5_000, "steps between rows", low=1)
+  log_period: int = settings.setting(
+    5_000, "training steps between two rows of metrics.csv", low=1
+  )
   checkpoint_period: int = settings.setting(
-    50_000, "steps between checkpoints", low=1
+    50_000, "training steps between two checkpoints", low=1
   )
-  checkpoints_kept: int = settings.setting(2, "the newest ones", low=1)
+  checkpoints_kept: int = settings.setting(
+    2, "how many of the newest checkpoints are kept", low=1
+  )
 
 
 @dataclasses.dataclass(frozen=True)
