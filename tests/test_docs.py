@@ -9,6 +9,7 @@ import pytest
 
 from tf_mmdrl.cli import train
 from tf_mmdrl.core import algorithms
+from tf_mmdrl.ops import kernel_names
 
 _DOCS = pathlib.Path(__file__).parents[1] / "docs"
 
@@ -37,6 +38,14 @@ def _wanted(arguments):
   parser = argparse.ArgumentParser()
   train.add_arguments(parser)
   return train.wanted(parser.parse_args(shlex.split(arguments)))[1]
+
+
+@pytest.mark.parametrize("name", kernel_names.NAMES)
+def test_every_kernel_has_its_formula(name):
+  page = (_DOCS / "kernels.md").read_text()
+  table = page.partition("| k(x, y) |")[2].partition("\n\n")[0]
+  (row,) = re.findall(rf"^\| `{name}[:`].*$", table, re.MULTILINE)
+  assert re.search(r"\bd\b|x y", row.split(" | ")[1])  # of d = |x - y|, or x y
 
 
 @pytest.mark.parametrize("path", sorted(_DOCS.rglob("*.md")), ids=str)

@@ -175,6 +175,14 @@ def test_bad_input_says_what_was_wanted(make, message):
     make()
 
 
+def test_the_multiquadrics_h_is_the_square_of_hardys_c():
+  c, eps, distances = 1.7, 0.4, np.linspace(0, 9, 7)
+  ours = kernels.multiquadric(c**2)(0.0, tf.constant(distances)).numpy()
+  np.testing.assert_allclose(ours, -np.sqrt(c**2 + distances**2) / c)
+  ours = kernels.multiquadric(eps**-2)(0.0, tf.constant(distances)).numpy()
+  np.testing.assert_allclose(ours, -np.sqrt(1 + (eps * distances) ** 2))
+
+
 @pytest.mark.parametrize(
   "kernel", [kernels.smooth_energy(2.0), kernels.multiquadric(2.0)], ids=repr
 )

@@ -25,6 +25,10 @@ def fixed(kernel: kernels.Kernel) -> KernelRule:
 def median(scale: float = 2.0, *, least: float = 1e-4) -> KernelRule:
   """A Gaussian of bandwidth `scale` x the median of the squared distances.
 
+  The median heuristic of kernel tests (Gretton et al., "A Kernel Two-Sample
+  Test", 2012, Section 8). By default h = 2 x the median of d^2: the Gaussian's
+  deviation is the median distance.
+
   Args:
     scale: what multiplies the median.
     least: the bandwidth where more than half of the pairs coincide.
@@ -47,6 +51,8 @@ def median(scale: float = 2.0, *, least: float = 1e-4) -> KernelRule:
 
 def annealed(start: float, end: float, num_steps: int) -> KernelRule:
   """A Gaussian whose bandwidth goes geometrically from start to end.
+
+  h = start (end / start)^(step / num_steps). Made for this library.
 
   Args:
     start: bandwidth at step 0.

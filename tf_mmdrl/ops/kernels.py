@@ -140,15 +140,16 @@ def _coefficients(values: Sequence[float], count: int) -> Tuple[float, ...]:
 class GaussianMixture(Kernel):
   """sum_i c_i exp(-d2 / h_i) - t_i E|d + noise_i|, noise_i ~ N(0, h_i / 2).
 
-  The sum, not the mean, as in the authors' code. The second part, absent there,
-  gives the kernel a tail: it is the absolute value, whose MMD is the energy
-  distance, rounded off at the width of the Gaussian,
+  The first part is MMDQN's (Nguyen-Tang, Gupta and Venkatesh, 2021): the
+  sum, not the mean, as in the authors' code. The second part, made for this
+  library, gives the kernel a tail: it is the absolute value, whose MMD is the
+  energy distance, rounded off at the width of the Gaussian,
 
     E|d + noise| = d erf(d / sqrt(h)) + sqrt(h / pi) exp(-d2 / h),
 
-  and so the energy distance between laws that the noise has blurred. Its pull
-  never fades, and it costs nothing where the Gaussians are computed in the
-  frequency domain.
+  and so the energy distance between distributions that the noise has blurred.
+  Its pull never fades, and it costs nothing where the Gaussians are computed in
+  the frequency domain.
 
   Attributes:
     bandwidths: the h_i; floats, or a tensor [K] or [B, K] (one set for each
@@ -252,7 +253,11 @@ def _rounded_distance(d2, distance, h: float) -> Tuple[tf.Tensor, tf.Tensor]:
 
 @dataclasses.dataclass(frozen=True)
 class Unrectified(Kernel):
-  """-|x - y|^alpha (Theorem 1.2); alpha = 2 only tells means apart."""
+  """-|x - y|^alpha (Theorem 1.2); alpha = 2 only tells means apart.
+
+  With alpha = 1 the squared MMD is the energy distance (Szekely and Rizzo,
+  "Energy statistics: a class of statistics based on distances", 2013).
+  """
 
   alpha: float = 1.0
 
@@ -285,7 +290,13 @@ class Unrectified(Kernel):
 
 @dataclasses.dataclass(frozen=True)
 class Laplace(Kernel):
-  """exp(-|x - y| / h)."""
+  """exp(-|x - y| / h), the Laplace or exponential kernel.
+
+  It is the Matern kernel of smoothness 1/2 (Rasmussen and Williams, "Gaussian
+  Processes for Machine Learning", 2006, Section 4.2), and characteristic
+  (Sriperumbudur et al., "Hilbert space embeddings and metrics on probability
+  measures", 2010).
+  """
 
   h: float = 1.0
   properties = Properties(characteristic=True, shift_invariant=True)
@@ -310,7 +321,14 @@ class Laplace(Kernel):
 
 @dataclasses.dataclass(frozen=True)
 class Multiquadric(Kernel):
-  """-sqrt(1 + d2 / h): conditionally positive definite, unbounded, smooth."""
+  """-sqrt(1 + d2 / h): conditionally positive definite, unbounded, smooth.
+
+  Hardy, "Multiquadric equations of topography and other irregular surfaces",
+  1971; for moment matching Killingberg and Langseth, "The Multiquadric Kernel
+  for Moment-Matching Distributional Reinforcement Learning", 2023. Hardy writes
+  sqrt(c^2 + d2): with h = c^2, ours is minus his over c. With a shape
+  parameter, -sqrt(1 + eps^2 d2), h is 1 / eps^2.
+  """
 
   h: float = 1.0
   # Why it contracts: docs/kernels.md. The paper's theorem does not cover it.
@@ -416,12 +434,21 @@ class Sum(Kernel):
 
 
 def gaussian(h: float) -> GaussianMixture:
-  """exp(-d2 / h)."""
+  """exp(-d2 / h); h is 2 sigma^2 of a Gaussian with deviation sigma."""
   return GaussianMixture((h,))
 
 
 def smooth_energy(h: float = 1.0) -> GaussianMixture:
-  """-E|d + N(0, h / 2)|: the energy distance's kernel, rounded off at 0."""
+  """-E|d + N(0, h / 2)|: the energy distance's kernel, rounded off at 0.
+
+  Made for this library; `GaussianMixture` has it in closed form.
+
+  Args:
+    h: the width within which it is round, as a Gaussian's bandwidth.
+
+  Returns:
+    The kernel.
+  """
   return GaussianMixture((h,), (0.0,), (1.0,))
 
 
