@@ -17,12 +17,22 @@ from tf_mmdrl.cli import main
 from tf_mmdrl.train import board
 
 
+def make(path, environment="Pong", agent="mmdqn", seed=0):
+  """Makes the directory of a run, with no more than what it is a run of."""
+  path.mkdir(parents=True)
+  config = {
+    "environment": {"name": environment},
+    "agent": {"name": agent},
+    "system": {"seed": seed},
+  }
+  (path / "config.json").write_text(json.dumps({"config": config}))
+  return path
+
+
 @pytest.fixture
 def run(tmp_path):
-  """The directory of a run that has logged one score."""
-  path = tmp_path / "runs" / "one"
-  path.mkdir(parents=True)
-  (path / "config.json").write_text("{}")
+  """The directory of a run of a sweep that has logged one score."""
+  path = make(tmp_path / "runs" / "CartPole-v1" / "seed0", "CartPole-v1")
   writer = tf.summary.create_file_writer(str(path / "tensorboard"))
   with writer.as_default(step=7):
     tf.summary.scalar("Score/evaluation", 2.5)
@@ -55,11 +65,14 @@ def test_tensorboard_serves_runs_on_localhost_only(run):
     address, port = re.search(
       r"(http://localhost:(\d+))/#custom", line
     ).groups()
-    wait_for(lambda: "one" in ask(address, "runs"))
+    name = "CartPole-v1/mmdqn/seed0"
+    wait_for(lambda: name in ask(address, "runs"))
     charts = ask(address, "plugin/custom_scalars/layout")["category"]
     assert charts[0]["title"] == "Score"
+    titles = [chart["title"] for chart in charts[0]["chart"]]
+    assert titles == ["Evaluation", "Training"]  # CartPole has no human score
     first = charts[0]["chart"][0]["multiline"]["tag"][0]
-    shown = ask(address, "plugin/custom_scalars/scalars", run="one", tag=first)[
+    shown = ask(address, "plugin/custom_scalars/scalars", run=name, tag=first)[
       "tag_to_events"
     ]
     ((_, step, score),) = shown["Score/evaluation"]
@@ -86,11 +99,41 @@ def _listening(table, port):
       yield host
 
 
-def test_equal_names_are_told_apart(tmp_path):
-  paths = [tmp_path / part / "run" for part in "abc"]
+def test_runs_of_a_sweep_are_told_apart_by_what_they_are(tmp_path):
+  paths = [
+    make(tmp_path / game / agent / f"seed{seed}", game, agent, seed)
+    for game in ("MinAtar/Breakout", "CartPole-v1")
+    for agent in ("dqn", "mmdqn")
+    for seed in (0, 1)
+  ]
   names = board._names(paths)
-  assert len(names) == 3 and "run" in names
   assert list(names.values()) == paths
+  assert list(names)[:2] == [
+    "MinAtar-Breakout/dqn/seed0",
+    "MinAtar-Breakout/dqn/seed1",
+  ]
+
+
+def test_runs_of_the_same_are_told_apart_by_where_they_lie(tmp_path):
+  paths = [
+    make(tmp_path / part / "run") for part in ("short", "long", "long-a", "l")
+  ]
+  paths.append(make(tmp_path / "long" / "a-run"))  # reads as long-a/run does
+  names = board._names(paths)
+  assert list(names.values()) == paths
+  assert list(names)[:2] == [
+    "Pong/mmdqn/seed0 in short-run",
+    "Pong/mmdqn/seed0 in long-run",
+  ]
+
+
+@pytest.mark.parametrize(
+  "games, shown",
+  [(["Pong", "CartPole-v1"], True), (["MinAtar/Breakout"], False), ([], False)],
+)
+def test_the_chart_of_human_play_is_there_if_that_is_known(games, shown):
+  (score,) = [c for c in board.layout(games).category if c.title == "Score"]
+  assert any("human" in chart.title for chart in score.chart) == shown
 
 
 @pytest.mark.parametrize(

@@ -253,6 +253,10 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     """[] the share of the targets that the loss does not see, averaged."""
     return self._sight.beyond
 
+  def look(self, experience, weights=None) -> updates.Update:
+    """What `train` would find in this experience; changes nothing."""
+    return self._compute(experience, weights)
+
   def return_size(self) -> tf.Tensor:
     """[] root mean square of returns, from the rewards seen; 0 if unknown."""
     return self._unit.size()

@@ -1,8 +1,9 @@
 """TensorBoard on runs, with a page of charts that begins with the score."""
 
+import os
 import pathlib
 import tempfile
-from typing import Callable, Dict, Optional, Sequence
+from typing import Callable, Dict, Iterable, Optional, Sequence, Tuple
 
 import tensorflow as tf
 from tensorboard import default, program
@@ -10,20 +11,23 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar import summary as custom_scalar
 
 from tf_mmdrl.core import errors
+from tf_mmdrl.evaluation import human_normalized
+from tf_mmdrl.train import results
 from tf_mmdrl.train.run_directory import RunDirectory
 
+_HUMAN = "Evaluation, 1 for human play"
 # Part of the page -> title of a chart -> the tags it shows, as expressions that
 # TensorBoard matches from the start.
 _CHARTS = {
   "Score": {
     "Evaluation": ["^Score/evaluation$"],
     "Training": ["^Score/train$"],
-    "Evaluation, 1 for human play": ["^Score/evaluation_human_normalized$"],
+    _HUMAN: ["^Score/evaluation_human_normalized$"],
   },
   "Learning": {
     "Loss": ["^Learning/loss$"],
-    "Gradient norm": [".*/gradient_norm$"],
-    "Expected return": [".*/expected_return$"],
+    "Gradient norm": ["^Learning/gradient_norm$"],
+    "Expected return": ["^Learning/expected_return$"],
     "Unit of return": ["^Learning/unit$"],
     "Share beyond the loss's reach": ["^Learning/beyond_reach$"],
   },
@@ -50,9 +54,11 @@ def serve(
   with tempfile.TemporaryDirectory(prefix="mmdrl-tensorboard-") as folder:
     logs = pathlib.Path(folder)
     for name, directory in _names(directories).items():
+      (logs / name).parent.mkdir(parents=True, exist_ok=True)
       # A link, so that nothing is written into the run.
       (logs / name).symlink_to(RunDirectory(directory).tensorboard.resolve())
-    _write_layout(logs / ".layout")
+    games = {results.identity(each).environment for each in directories}
+    _write_layout(logs / ".layout", layout(games))
     board = program.TensorBoard(default.get_plugins())
     flags = ["--logdir", folder, "--host", "localhost"]
     if port is not None:
@@ -67,8 +73,9 @@ def serve(
     wait(address + _PAGE)
 
 
-def layout() -> layout_pb2.Layout:
-  """The page of charts."""
+def layout(games: Iterable[str]) -> layout_pb2.Layout:
+  """The page of charts; that of human play if it is known of a game."""
+  human = any(human_normalized(game, 0.0) is not None for game in games)
   return layout_pb2.Layout(
     category=[
       layout_pb2.Category(
@@ -78,6 +85,7 @@ def layout() -> layout_pb2.Layout:
             title=chart, multiline=layout_pb2.MultilineChartContent(tag=tags)
           )
           for chart, tags in charts.items()
+          if human or chart != _HUMAN
         ],
       )
       for title, charts in _CHARTS.items()
@@ -86,18 +94,31 @@ def layout() -> layout_pb2.Layout:
 
 
 def _names(directories: Sequence[pathlib.Path]) -> Dict[str, pathlib.Path]:
-  """A name for each run: its directory's, with a number if that is taken."""
+  """`environment/agent/seed` of each run, and where it lies if that is taken.
+
+  Each name is a path of three parts: none leads into another run's directory.
+  """
   names: Dict[str, pathlib.Path] = {}
-  for directory in directories:
-    name = plain = directory.resolve().name
+  paths = [directory.resolve() for directory in directories]
+  plain = ["/".join(_parts(directory)) for directory in directories]
+  shared = pathlib.Path(os.path.commonpath(paths))
+  for directory, path, name in zip(directories, paths, plain):
+    if plain.count(name) > 1:
+      name += f" in {'-'.join(path.relative_to(shared).parts)}"
+    unnumbered = name
     while name in names:
-      name = f"{plain}-{len(names)}"
+      name = f"{unnumbered} ({len(names)})"
     names[name] = directory
   return names
 
 
-def _write_layout(directory: pathlib.Path) -> None:
-  summary = custom_scalar.pb(layout()).SerializeToString()
+def _parts(directory: pathlib.Path) -> Tuple[str, str, str]:
+  game, agent, seed = results.identity(directory)
+  return game.replace("/", "-"), agent.replace("/", "-"), f"seed{seed}"
+
+
+def _write_layout(directory: pathlib.Path, charts: layout_pb2.Layout) -> None:
+  summary = custom_scalar.pb(charts).SerializeToString()
   writer = tf.summary.create_file_writer(str(directory))
   with writer.as_default():
     tf.summary.experimental.write_raw_pb(summary, step=0)

@@ -122,7 +122,6 @@ def agent(
     target_update_period=max(1, config.schedule.target_period // per_update),
     gradient_clipping=config.optimizer.gradient_clipping or None,
     jit_compile={"auto": None, "on": True, "off": False}[config.system.xla],
-    debug_summaries=True,  # written only where a writer is set
   )
   made.initialize()
   return made

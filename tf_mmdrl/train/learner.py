@@ -12,9 +12,10 @@ import numpy as np
 import tensorflow as tf
 
 from tf_mmdrl import replay
-from tf_mmdrl.agents import base
+from tf_mmdrl.agents import base, updates
 from tf_mmdrl.core import errors
 from tf_mmdrl.replay import stacks
+from tf_mmdrl.train import watching
 
 Batches = Tuple[Any, replay.BufferInfo]
 
@@ -59,8 +60,7 @@ class Learner:
     self._next: Optional[futures.Future] = None
     self._generator_before: Mapping[str, Any] = {}
     self._update = tf.function(self._updates, autograph=False)
-    # Traced with a summary writer, so that the other has no summaries in it.
-    self._update_and_report = tf.function(self._updates, autograph=False)
+    self._look = tf.function(self._last_update, autograph=False)
     self.pending: Optional[Priorities] = None
 
   def prepare(self, beta: float) -> None:
@@ -90,24 +90,23 @@ class Learner:
 
     Args:
       batches: from `take`.
-      step: agent steps so far, for the message if a number is not finite.
-      writer: for the summaries of this round, if any.
+      step: agent steps so far, for the message if a number is not finite, and
+        for the summaries.
+      writer: for the summaries of this round's last batch, if any.
 
     Returns:
       The mean loss.
     """
     planes, info = batches
     try:
-      if writer is None:
-        losses, per_example = self._update(planes, info.weights)
-      else:
-        with writer.as_default():
-          losses, per_example = self._update_and_report(planes, info.weights)
+      losses, per_example = self._update(planes, info.weights)
     except tf.errors.InvalidArgumentError as error:
       raise errors.UserError(
         f"{_reason(error)} It was at step {step:,}; the last checkpoint is"
         " whole."
       ) from error
+    if writer is not None:
+      watching.write_update(writer, step, self._look(planes, info.weights))
     if isinstance(self._buffer.replay.sampler, replay.PrioritizedSampler):
       self.pending = Priorities(info.ids.numpy(), per_example.numpy())
     return float(losses.numpy().mean(dtype=np.float64))
@@ -140,9 +139,7 @@ class Learner:
     num_updates, batch_size = self._size
 
     def body(k, losses, per_example):
-      batch = tf.nest.map_structure(lambda part: part[k], planes)
-      experience = self._buffer.from_planes(batch, stacks.stack_last_now)
-      info = self._agent.train(experience, weights[k])
+      info = self._agent.train(self._experience(planes, k), weights[k])
       return (
         k + 1,
         losses.write(k, info.loss),
@@ -160,6 +157,18 @@ class Learner:
       parallel_iterations=1,
     )
     return losses.stack(), per_example.stack()
+
+  def _last_update(self, planes: Any, weights: tf.Tensor) -> updates.Update:
+    """What one more update by the last batch would be.
+
+    The updates themselves write no summaries: within their loop TensorFlow
+    would name them after it, and count them by updates.
+    """
+    return self._agent.look(self._experience(planes, -1), weights[-1])
+
+  def _experience(self, planes: Any, k: Any) -> Any:
+    batch = tf.nest.map_structure(lambda part: part[k], planes)
+    return self._buffer.from_planes(batch, stacks.stack_last_now)
 
 
 def _reason(error: tf.errors.InvalidArgumentError) -> str:

@@ -31,6 +31,19 @@ class Found(NamedTuple):
   unjudged: List[str]
 
 
+class Identity(NamedTuple):
+  """What tells a run from the others of a sweep."""
+
+  environment: str
+  agent: str
+  seed: int
+
+
+def identity(path: pathlib.Path) -> Identity:
+  """What the run in a directory is a run of."""
+  return _identity(path, _settings(path))
+
+
 def read(paths: Sequence[str]) -> Found:
   """Reads runs.
 
@@ -82,11 +95,12 @@ def _read(path: pathlib.Path) -> Run:
   settings = _settings(path)
   rows = _rows(path / _METRICS)
   judged = [row for row in rows if row.get("evaluation_score")]
+  known = _identity(path, settings)
   try:
     return Run(
-      agent=str(settings["agent.name"]),
-      game=shown_game(str(settings["environment.name"])),
-      seed=int(settings["system.seed"]),
+      agent=known.agent,
+      game=shown_game(known.environment),
+      seed=known.seed,
       steps=_column(judged, "step"),
       scores=_column(judged, "evaluation_score"),
       episodes=_column(judged, "evaluation_episodes"),
@@ -95,12 +109,32 @@ def _read(path: pathlib.Path) -> Run:
     )
   except KeyError as error:
     raise errors.UserError(
-      f"the run in {str(path)!r} does not say its {error.args[0]}; it was"
+      f"{str(path / _METRICS)!r} has no column {error.args[0]!r}; it was"
       " changed by hand"
     ) from None
   except (TypeError, ValueError) as error:
     raise errors.UserError(
       f"{str(path / _METRICS)!r} cannot be read: {error}"
+    ) from None
+
+
+def _identity(path: pathlib.Path, settings: Dict[str, Any]) -> Identity:
+  try:
+    return Identity(
+      str(settings["environment.name"]),
+      str(settings["agent.name"]),
+      int(settings["system.seed"]),
+    )
+  except KeyError as error:
+    raise errors.UserError(
+      f"the run in {str(path)!r} does not say its {error.args[0]}; it was"
+      " changed by hand"
+    ) from None
+  except (TypeError, ValueError):
+    raise errors.UserError(
+      f"the run in {str(path)!r} has system.seed"
+      f" {settings['system.seed']!r}, which is no whole number; it was changed"
+      " by hand"
     ) from None
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 from tensorboard.plugins.hparams import api as hparams
 
+from tf_mmdrl.agents import updates
 from tf_mmdrl.core import choosing, progress
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.evaluation import beliefs
@@ -27,6 +28,33 @@ _SCALARS = {
   "episodes": "Collection/episodes",
   "replay_steps": "Collection/replay_steps",
 }
+
+
+def write_update(
+  writer: tf.summary.SummaryWriter, step: int, update: updates.Update
+) -> None:
+  """Writes what an update saw to TensorBoard.
+
+  Its loss is not written: the mean over many updates is, with the metrics.
+
+  Args:
+    writer: of the run.
+    step: of the run, TensorBoard's only axis.
+    update: the newest.
+  """
+  with writer.as_default(step=step):
+    for name, value in {
+      "expected_return": tf.reduce_mean(update.predicted.mean()),
+      "expected_target": tf.reduce_mean(update.target.mean()),
+      "gradient_norm": tf.linalg.global_norm(update.gradients),
+    }.items():
+      tf.summary.scalar(f"Learning/{name}", value)
+    for name, values in {
+      "Returns/predicted": update.predicted.values,
+      "Returns/target": update.target.values,
+      "Learning/td_error": update.loss_info.extra.td_error,
+    }.items():
+      tf.summary.histogram(name, values)
 
 
 class Watcher:
