@@ -1,6 +1,7 @@
 """`mmdrl chain` and `mmdrl theory`, as a user runs them."""
 
 import csv
+import logging
 import os
 import subprocess
 import sys
@@ -23,7 +24,16 @@ def _table(path):
     return list(csv.DictReader(file))
 
 
-def test_chain_writes_its_table_and_pictures(tmp_path, capsys):
+@pytest.fixture
+def warnings(caplog):
+  """What TensorFlow's own logger has warned of."""
+  logger = logging.getLogger("tensorflow")
+  logger.addHandler(caplog.handler)
+  yield caplog
+  logger.removeHandler(caplog.handler)
+
+
+def test_chain_writes_its_table_and_pictures(tmp_path, capsys, warnings):
   where = tmp_path / "new" / "place"
   command = ["chain", "--lengths=1-2,11", *_QUICK, "-o", str(where)]
   assert main.main([*command, "--kernel=laplace:1"]) == 0
@@ -37,6 +47,7 @@ def test_chain_writes_its_table_and_pictures(tmp_path, capsys):
   assert "<svg" in (where / "chain.svg").read_text()
   printed = capsys.readouterr().out
   assert "gaussian-mmdrl" in printed and "relative to exact" in printed
+  assert not warnings.messages  # of functions that are traced again and again
 
 
 def test_theory_writes_its_table_and_pictures(tmp_path, capsys):

@@ -88,12 +88,13 @@ def test_long_games_count_as_much_as_short_ones():
   assert np.mean(ended) < 0.45
 
 
-def test_a_round_of_updates_is_its_updates_in_turn(make_state):
+def test_a_round_of_updates_is_its_updates_in_turn(make_state, tmp_path):
   one, other = make_state("agent.n_step=3"), make_state("agent.n_step=3")
   for state in (one, other):
     state.collector.collect(60)
   batches = one.learner.take(0.4)
-  one.learner.update(batches, one.step)
+  writer = tf.summary.create_file_writer(str(tmp_path))  # changes nothing
+  one.learner.update(batches, one.step, writer)
   planes, info = batches
   for k in range(one.config.round_updates):
     part = tf.nest.map_structure(lambda tensor, k=k: tensor[k], planes)

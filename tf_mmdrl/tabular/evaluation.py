@@ -74,7 +74,7 @@ def evaluate(
   rows = len(table)
   threads = min(threads, len(learners))
   slots = min(slots, -(-len(learners) // threads))
-  run = _compiled_loop(update)
+  run = _compiled_loop(update, slots, table.shape, dtype)
   queues = _queues(learners, slots * threads)
   groups = [queues[i::threads] for i in range(threads)]
   calls = sum(_calls(group) for group in groups)
@@ -118,8 +118,20 @@ class _Progress:
       self._report(self._done / self._total)
 
 
-def _compiled_loop(update: updates.Update) -> Callable[..., tf.Tensor]:
-  @tf.function(jit_compile=True)
+def _compiled_loop(
+  update: updates.Update,
+  slots: int,
+  shape: Sequence[int],
+  dtype: tf.DType,
+) -> Callable[..., tf.Tensor]:
+  """Traced here, once: all threads would trace it at their first calls."""
+  rows, count = shape
+  signature = (
+    tf.TensorSpec([2 * rows + slots, count], dtype),
+    tf.TensorSpec([_STEPS_PER_CALL, slots, 3], tf.int32),
+    tf.TensorSpec([_STEPS_PER_CALL, slots, 3], dtype),
+  )
+
   def run(table, indices, numbers):
     """One call: indices [C, W, 3] of rows, numbers [C, W, 3]."""
 
@@ -134,7 +146,7 @@ def _compiled_loop(update: updates.Update) -> Callable[..., tf.Tensor]:
 
     return tf.while_loop(lambda i, _: i < _STEPS_PER_CALL, step, (0, table))[1]
 
-  return run
+  return tf.function(run, jit_compile=True).get_concrete_function(*signature)
 
 
 def _queues(
