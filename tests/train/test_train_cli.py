@@ -25,6 +25,8 @@ def test_inspect_shows_all_of_a_run(run, capsys):
   assert main.main(["inspect", str(run)]) == 0
   out = capsys.readouterr().out
   assert "environment.name=MinAtar/Breakout" in out
+  for name in ("versions.tensorflow", "machine.cpu", "machine.threads"):
+    assert f"\n{name}=" in out
   assert "checkpoint 320: whole" in out and "step: 320 of 320" in out
   (whole,) = re.findall(r"^fingerprint: ([0-9a-f]{64})$", out, re.MULTILINE)
   assert main.main(["inspect", str(run), "--fingerprint"]) == 0

@@ -239,4 +239,6 @@ def test_the_description_of_a_run_is_complete(finished):
   wanted = config.replace(schedule={"horizon": config.schedule.steps})
   assert configs.from_json(content["config"]) == wanted
   assert content["versions"]["tensorflow"]
-  assert content["machine"]["cpus"] == os.cpu_count()
+  machine = content["machine"]
+  assert machine["cpus"] == os.cpu_count() >= machine["threads"] >= 1
+  assert {"cpu", "cores", "system"} <= set(machine)

@@ -31,6 +31,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
   for name, value in configs.fields(config):
     print(f"{name}={value}")
+  for name, value in directory.surroundings():
+    print(f"{name}={value}")
   for found in runs.list_checkpoints(directory):
     print(f"checkpoint {found.step}: {found.damage or 'whole'}")
   exported = ", ".join(map(str, serving.versions(directory.export)))

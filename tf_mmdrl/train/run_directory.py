@@ -5,15 +5,15 @@ import importlib.metadata
 import json
 import os
 import pathlib
-import platform
 import subprocess
 import sys
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 from tf_mmdrl import version
 from tf_mmdrl.core import errors
 from tf_mmdrl.replay import segments
 from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import machine as machines
 
 _PACKAGES = ("tensorflow", "tf-agents", "tf-keras", "numpy", "ale-py")
 _FORMAT = 2  # of config.json; 1 was version 0.1's
@@ -40,6 +40,18 @@ class RunDirectory:
     self.export = path / "export"
     self._config = path / "config.json"
     self._lock: Optional[int] = None
+
+  def surroundings(self) -> Iterator[Tuple[str, Any]]:
+    """Where it was last trained: `versions.NAME`, `machine.NAME`, the commit.
+
+    An older version's run has fewer of them.
+    """
+    self.config()  # an error if there is no run here
+    content = json.loads(self._config.read_text())
+    for group in ("versions", "machine"):
+      for name, value in content.get(group, {}).items():
+        yield f"{group}.{name}", value
+    yield "git_commit", content.get("git_commit")
 
   def config(self) -> configs.Config:
     """The run's configuration; an error if there is no run here."""
@@ -171,8 +183,11 @@ def surroundings() -> Dict[str, Any]:
       versions[package] = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
       versions[package] = "not installed"
-  machine = {"system": platform.platform(), "cpus": os.cpu_count()}
-  return {"versions": versions, "git_commit": _commit(), "machine": machine}
+  return {
+    "versions": versions,
+    "git_commit": _commit(),
+    "machine": machines.describe(),
+  }
 
 
 def _commit() -> Optional[str]:
