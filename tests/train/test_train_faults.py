@@ -147,6 +147,33 @@ def test_a_second_run_in_the_directory_is_refused(copied):
   directory_of(path).open_for_training(config)
 
 
+def test_a_run_may_end_earlier_but_not_before_where_it_is(copied):
+  path, config = copied  # at step 320 of 320
+  begun = directory_of(path).with_horizon(config)
+
+  def open_with(steps):
+    directory = directory_of(path)
+    try:
+      return directory.open_for_training(
+        begun.replace(schedule=dict(steps=steps))
+      )
+    finally:
+      directory.close()
+
+  open_with(1000)
+  for steps in (600, 320):  # still ahead, or just there
+    open_with(steps)
+    assert directory_of(path).config().schedule.steps == steps
+    assert directory_of(path).config().schedule.horizon == 320
+  open_with(1000)
+  before = (path / "config.json").read_bytes()
+  wanted = "is at step 320 of 1,000, past --steps 319; pass --steps 320 to end"
+  with pytest.raises(errors.UserError, match=wanted) as raised:
+    open_with(319)
+  assert "\n" not in str(raised.value)
+  assert (path / "config.json").read_bytes() == before
+
+
 def test_other_peoples_directories_are_left_alone(tmp_path):
   (tmp_path / "thesis.tex").write_text("words")
   config = train_fixtures.small()

@@ -1,5 +1,6 @@
 """The directory of a run: its files, its description, and who may write."""
 
+import contextlib
 import fcntl
 import importlib.metadata
 import json
@@ -9,9 +10,10 @@ import subprocess
 import sys
 from typing import Any, Dict, Iterator, Optional, Tuple
 
-from tf_mmdrl import version
+from tf_mmdrl import replay, version
 from tf_mmdrl.core import errors
 from tf_mmdrl.replay import segments
+from tf_mmdrl.train import checkpoints
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import machine as machines
 
@@ -109,6 +111,7 @@ class RunDirectory:
         self._refuse_first_format()
         config = self.with_horizon(config)
         _require_same(self.with_horizon(before), config)
+        self._refuse_what_is_past(before.schedule.steps, config.schedule.steps)
       elif any(path.name != "lock" for path in self.path.iterdir()):
         raise errors.UserError(
           f"{str(self.path)!r} holds other files and no run; pass an empty or"
@@ -137,6 +140,31 @@ class RunDirectory:
         " can be evaluated, watched, served and reported. To train anew, pass"
         " another --run-dir"
       )
+
+  def _refuse_what_is_past(self, before: int, steps: int) -> None:
+    """Raises if a run is to end earlier than where it is already.
+
+    Args:
+      before: the steps that it was to have; they may be asked for again, for a
+        run ends with the round that reaches them.
+      steps: those it is to have now.
+    """
+    step = self._step() if steps != before else 0
+    if steps < step:
+      raise errors.UserError(
+        f"the run in {str(self.path)!r} is at step {step:,} of {before:,}, past"
+        f" --steps {steps}; pass --steps {step} to end it there, or more to go"
+        " on"
+      )
+
+  def _step(self) -> int:
+    """Of the newest whole checkpoint; 0 if there is none."""
+    there = checkpoints.Checkpoints(self.checkpoints)
+    for step in there.steps():
+      with contextlib.suppress(replay.DamagedFileError):
+        there.verify(step)
+        return step
+    return 0
 
   def close(self) -> None:
     """Lets others write."""

@@ -78,7 +78,10 @@ def _say_where(state: RunState, before: Optional[Config]) -> None:
   """Tells the person at the terminal that a run goes on, or is over."""
   step, last = state.step, state.config.schedule.steps
   if before is not None and before.schedule.steps != last:
-    runs.note(f"the run was to have {before.schedule.steps:,} steps")
+    runs.note(
+      f"the run was to have {before.schedule.steps:,} steps and will have"
+      f" {last:,}"
+    )
   if step >= last:
     runs.note(
       f"the run is finished: it is at step {step:,} of {last:,}; pass more"
