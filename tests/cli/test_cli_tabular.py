@@ -24,6 +24,11 @@ def _table(path):
     return list(csv.DictReader(file))
 
 
+def _widest(printed, *, but):
+  """The width of the widest line; a path may be as long as it is."""
+  return max(len(line) for line in printed.splitlines() if but not in line)
+
+
 @pytest.fixture
 def warnings(caplog):
   """What TensorFlow's own logger has warned of."""
@@ -33,8 +38,11 @@ def warnings(caplog):
   logger.removeHandler(caplog.handler)
 
 
-def test_chain_writes_its_table_and_pictures(tmp_path, capsys, warnings):
+def test_chain_writes_its_table_and_pictures(
+  tmp_path, capsys, warnings, monkeypatch
+):
   where = tmp_path / "new" / "place"
+  monkeypatch.setenv("COLUMNS", "80")
   command = ["chain", "--lengths=1-2,11", *_QUICK, "-o", str(where)]
   assert main.main([*command, "--kernel=laplace:1"]) == 0
   rows = _table(where / "chain.csv")
@@ -47,17 +55,25 @@ def test_chain_writes_its_table_and_pictures(tmp_path, capsys, warnings):
   assert "<svg" in (where / "chain.svg").read_text()
   printed = capsys.readouterr().out
   assert "gaussian-mmdrl" in printed and "relative to exact" in printed
+  assert _widest(printed, but=str(where)) <= 80
+  table = printed.partition("interval\n")[2].partition("Error")[0]
+  heads = [line.split()[2:] for line in table.splitlines() if "method" in line]
+  assert sum(heads, []) == ["mean", "2nd", "3rd", "4th", "5th", "6th"]
+  assert len(heads) > 1
   assert not warnings.messages  # of functions that are traced again and again
 
 
-def test_theory_writes_its_table_and_pictures(tmp_path, capsys):
+def test_theory_writes_its_table_and_pictures(tmp_path, capsys, monkeypatch):
+  monkeypatch.setenv("COLUMNS", "80")
   assert main.main(["theory", "--mdps=20", "-o", str(tmp_path)]) == 0
   rows = _table(tmp_path / "theory.csv")
   assert list(rows[0]) == ["claim", "setting", "measured", "bound", "holds"]
   assert {row["holds"] for row in rows if "Theorem" in row["claim"]} == {"True"}
   assert (tmp_path / "theory.png").read_bytes().startswith(b"\x89PNG")
   assert "<svg" in (tmp_path / "theory.svg").read_text()
-  assert f"of {len(rows)} claims hold" in capsys.readouterr().out
+  printed = capsys.readouterr().out
+  assert f"of {len(rows)} claims hold" in printed
+  assert _widest(printed, but=str(tmp_path)) <= 80
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import argparse
 import math
 import re
-from typing import TYPE_CHECKING, Dict, List, Sequence
+from typing import TYPE_CHECKING, Dict, List, Sequence, Tuple
 
 from tf_mmdrl.cli import output, quiet
 from tf_mmdrl.core import errors, progress
@@ -22,6 +22,7 @@ _COLUMNS = (
   "exact",
 )
 _METHODS = ("gaussian-mmdrl", "unrectified-mmdrl", "qrdrl", "cdrl")
+_HEADS = ("mean", "2nd", "3rd", "4th", "5th", "6th")
 _LONG = 10  # the K from which on the summary averages
 
 
@@ -146,19 +147,19 @@ def _methods(
 
 def _print_table(rows: "Sequence[experiment.Row]") -> None:
   """The moments of all methods at each K, with half their 95 % interval."""
-  width = max(len(row.method) for row in rows) + 2
-  heads = ["mean", "2nd", "3rd", "4th", "5th", "6th"]
   print("Moments of the return from s_0 (mean, then central), 95 % interval")
-  print("   K  " + "method".ljust(width) + "".join(f"{h:>16}" for h in heads))
-  for start in range(0, len(rows), len(heads)):
-    block = rows[start : start + len(heads)]
-    if start == 0 or block[0].K != rows[start - 1].K:
+  lines = [("   K  method", [f"{head:>16}" for head in _HEADS])]
+  length = None
+  for start in range(0, len(rows), len(_HEADS)):
+    block = rows[start : start + len(_HEADS)]
+    if length != block[0].K:
+      length = block[0].K
       for name in ("exact", "monte_carlo"):
-        cells = (f"{getattr(row, name):>9.3f}       " for row in block)
-        label = name.replace("_", " ").ljust(width)
-        print(f"{block[0].K:4}  {label}" + "".join(cells))
-    cells = (f"{r.mean:>9.3f} ±{r.ci_high - r.mean:<5.3f}" for r in block)
-    print(f"{'':4}  {block[0].method.ljust(width)}" + "".join(cells))
+        cells = [f"{getattr(row, name):>9.3f}       " for row in block]
+        lines.append((f"{length:4}  {name.replace('_', ' ')}", cells))
+    cells = [f"{r.mean:>9.3f} ±{r.ci_high - r.mean:<5.3f}" for r in block]
+    lines.append((f"{'':4}  {block[0].method}", cells))
+  _print_fitting(lines)
 
 
 def _print_errors(rows: "Sequence[experiment.Row]") -> None:
@@ -168,20 +169,23 @@ def _print_errors(rows: "Sequence[experiment.Row]") -> None:
     return
   lengths = sorted({row.K for row in long})
   first, *others = dict.fromkeys(row.method for row in long)
-  width = 2 * max(len(row.method) for row in long) + 15
+  moments = sorted({row.moment for row in long})
   for title, error in (
     ("of the mean of the seeds", lambda row: abs(row.mean - row.exact)),
     ("of one seed, on average", lambda row: row.error),
   ):
-    print(f"\nError {title}, relative to exact, mean of K = {lengths}")
+    title = f"Error {title}, relative to exact, mean of K = {lengths}"
+    print("\n" + "\n".join(output.wrapped(title, rest="  ")))
     table = {(r.method, r.moment, r.K): error(r) / abs(r.exact) for r in long}
-    moments = sorted({row.moment for row in long})
+    lines = []
     for method in (first, *others):
       means = (
         sum(table[method, moment, length] for length in lengths) / len(lengths)
         for moment in moments
       )
-      print(f"  {method:{width}}" + "".join(f"{mean:>8.1%}" for mean in means))
+      lines.append((f"  {method}", [f"{mean:>8.1%}" for mean in means]))
+    if others:
+      lines.append((f"  {first} is closer, in so many of the K,", []))
     for method in others:
       closer = (
         sum(
@@ -190,6 +194,31 @@ def _print_errors(rows: "Sequence[experiment.Row]") -> None:
         )
         for moment in moments
       )
-      label = f"{first} closer than {method}"
-      cells = "".join(f"{wins:>6}/{len(lengths)}" for wins in closer)
-      print(f"  {label:{width}}{cells}")
+      cells = [f"{wins:>6}/{len(lengths)}" for wins in closer]
+      lines.append((f"  than {method}", cells))
+    _print_fitting(lines)
+
+
+def _print_fitting(lines: Sequence[Tuple[str, Sequence[str]]]) -> None:
+  """Prints a table, in parts below each other if it is wider than the terminal.
+
+  Args:
+    lines: what each is of, and its cells, or none.
+  """
+  label = max(len(name) for name, cells in lines if cells) + 2
+  columns = list(zip(*(cells for _, cells in lines if cells)))
+  widths = [max(map(len, column)) for column in columns]
+  parts: List[List[int]] = []
+  room = 0
+  for column, width in enumerate(widths):
+    if width > room:
+      parts.append([])
+      room = output.width() - label
+    parts[-1].append(column)
+    room -= width
+  for part in parts:
+    if part is not parts[0]:
+      print()
+    for name, cells in lines:
+      shown = [f"{cells[i]:>{widths[i]}}" for i in part] if cells else []
+      print(f"{name:{label}}{''.join(shown)}".rstrip())

@@ -1,9 +1,11 @@
-"""The directory a command writes to, and its tables."""
+"""The directory a command writes to, its tables, and lines that fit."""
 
 import csv
 import dataclasses
 import pathlib
-from typing import Any, Sequence
+import shutil
+import textwrap
+from typing import Any, Iterator, List, Sequence, Tuple
 
 from tf_mmdrl.core import errors
 
@@ -33,3 +35,46 @@ def write_csv(
     for row in rows:
       fields = dataclasses.asdict(row)
       writer.writerow([fields[column] for column in columns])
+
+
+def width() -> int:
+  """The terminal's columns; 80 where there is none, or as COLUMNS says."""
+  return max(40, shutil.get_terminal_size().columns)
+
+
+def wrapped(text: str, first: str = "", rest: str = "") -> List[str]:
+  """A text in lines that fit the terminal.
+
+  Args:
+    text: whole words stay whole.
+    first: what begins the first line.
+    rest: what begins the others.
+
+  Returns:
+    The lines, at least one.
+  """
+  lines = textwrap.wrap(
+    text,
+    width(),
+    initial_indent=first,
+    subsequent_indent=rest,
+    break_long_words=False,
+    break_on_hyphens=False,
+  )
+  return lines or [first.rstrip()]
+
+
+def two_columns(rows: Sequence[Tuple[str, str]]) -> Iterator[str]:
+  """Lines of names, and beside them what is said of each.
+
+  Args:
+    rows: a name and a text each. A name that is wider than half the terminal
+      has a line of its own.
+  """
+  widest = min(max(len(name) for name, _ in rows), width() // 2)
+  below = " " * (widest + 2)
+  for name, text in rows:
+    if len(name) > widest:
+      yield name
+      name = ""
+    yield from wrapped(text, f"{name:{widest}}  ", below)

@@ -34,11 +34,12 @@ def run(args: argparse.Namespace) -> int:
   last = None
   for claim in result.claims:
     if claim.claim != last:
-      print(claim.claim)
+      print("\n".join(output.wrapped(claim.claim)))
       last = claim.claim
     verdict = "holds" if claim.holds else "FAILS"
     figures = f"{claim.measured:<12.6g} against {claim.bound:<12.6g}"
-    print(f"  {verdict}  {figures} {claim.setting}")
+    first = f"  {verdict}  {figures} "
+    print("\n".join(output.wrapped(claim.setting, first, " " * len(first))))
   holding = sum(claim.holds for claim in result.claims)
   print(f"{holding} of {len(result.claims)} claims hold")
   if directory:
