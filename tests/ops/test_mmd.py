@@ -357,12 +357,16 @@ def test_half_precision_is_computed_in_float32(dtype):
   np.testing.assert_allclose(value, wide, rtol=1e-5)
 
 
-def test_float64_is_exact_to_float64():
+@pytest.mark.parametrize(
+  "kernel", [_MIXTURE, kernels.gaussian(0.3), kernels.smooth_energy(0.7)]
+)
+def test_float64_is_exact_to_float64(kernel):
+  """Bandwidths that float32 rounds among them."""
   x, y = (np.float64(p) for p in _particles(0, 30.0, 0.5, 40, 40))
-  value, gradient = _value_and_gradient(_MIXTURE, Method.SPECTRAL)(
+  value, gradient = _value_and_gradient(kernel, Method.SPECTRAL)(
     tf.constant(x), y
   )
-  wanted, slope = oracle.mmd_squared(_MIXTURE, x[0], y[0])
+  wanted, slope = oracle.mmd_squared(kernel, x[0], y[0])
   np.testing.assert_allclose(value[0], wanted, rtol=1e-11)
   np.testing.assert_allclose(gradient[0], slope, atol=1e-12)
 

@@ -215,7 +215,10 @@ def _spectral(
   scale = math.lcm(num_x, num_y)
   signed = tf.concat([x_weights, -y_weights], axis=1) * scale
   signed = tf.cast(tf.gather(signed, order, axis=1), z.dtype)
-  bandwidths = tf.cast(tf.convert_to_tensor(kernel.bandwidths), z.dtype)
+  bandwidths = kernel.bandwidths
+  if not tf.is_tensor(bandwidths):  # numbers, which TensorFlow takes as float32
+    bandwidths = tf.constant(bandwidths, z.dtype)
+  bandwidths = tf.cast(bandwidths, z.dtype)
   bandwidths = tf.reshape(bandwidths, [-1, bandwidths.shape[-1]])
   sizes = spectral.Sizes(
     tf.constant(kernel.coefficients, z.dtype),
