@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
+from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.ops import kernel_names, kernels
 
 
@@ -67,8 +68,9 @@ def test_bad_names_say_what_was_wanted(text, message):
 
 
 def test_rules_by_name():
-  x = tf.constant([[0.0, 1.0, 3.0]])
-  median = kernel_names.parse_rule("gaussian_median", 10)(x, x[:, :0], None)
+  x = ReturnDistribution(tf.constant([[0.0, 1.0, 3.0]]))
+  none = ReturnDistribution(tf.zeros([1, 0]))
+  median = kernel_names.parse_rule("gaussian_median", 10)(x, none, None)
   # Squared distances 1, 4 and 9: twice their median is 8.
   np.testing.assert_allclose(median.bandwidths, [[8.0]], rtol=1e-5)
   annealed = kernel_names.parse_rule("gaussian_annealed:10->1", 4)

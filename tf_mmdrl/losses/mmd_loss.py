@@ -16,8 +16,8 @@ class MMDLoss(Loss):
   """MMD^2 between predicted and target particles (Algorithm 1, output).
 
   Attributes:
-    kernel: a kernel, or a rule that makes one from the particles and the
-      training step (see `ops.bandwidths`).
+    kernel: a kernel, or a rule that makes one from the two distributions and
+      the training step (see `ops.bandwidths`).
     estimator: biased, as in the paper, or unbiased.
     method: how it is computed.
     cos_sin: how its cosines are; see `mmd.mmd_squared`.
@@ -73,7 +73,7 @@ class MMDLoss(Loss):
     """[B] losses of predicted [B, N] against target [B, M] distributions."""
     kernel = self.kernel
     if not isinstance(kernel, kernels.Kernel):
-      kernel = kernel(predicted.values, target.values, step)
+      kernel = kernel(predicted, target, step)
     return mmd.mmd_squared(
       predicted.values,
       target.values,
