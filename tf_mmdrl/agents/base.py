@@ -132,6 +132,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       **names: other names of the two networks; see `keywords`.
     """
     tf.Module.__init__(self, name=name)
+    typed = type(self).__name__  # for errors
     self._loss_function = loss
     self._auxiliary = auxiliary
     return_network, target_return_network = keywords.networks(
@@ -139,8 +140,9 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     )
     keywords.check_optimizer(type(self), optimizer)
     num_actions = specs.num_actions(action_spec)
+    checks.check_observation(time_step_spec.observation, typed)
     checks.check_options(n_step_update, munchausen, double)
-    checks.check_network(return_network, implicit=samples is not None)
+    checks.check_network(return_network, typed, implicit=samples is not None)
     self._check_network(return_network)
     self._splitter = observation_and_action_constraint_splitter
     observation_spec, _ = player.split(
@@ -148,17 +150,18 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     )
     self._network = return_network = with_unit(return_network)
     return_network.create_variables(observation_spec)
+    checks.check_output(return_network, num_actions)
     if target_return_network is not None:
       target_return_network = with_unit(target_return_network)
       target_return_network.create_variables(observation_spec)
+      checks.check_output(target_return_network, num_actions)
+      checks.check_target(return_network, target_return_network, typed)
     self._target_network = common.maybe_copy_target_network_with_checks(
       return_network,
       target_return_network,
       "TargetNetwork",
       input_spec=observation_spec,
     )
-    checks.check_output(self._network, num_actions)
-    checks.check_output(self._target_network, num_actions)
     self._unit = units.Unit(unit, self._UNITS_OF_A_RETURN)
     both = (self._network, self._target_network)
     for net in both:
@@ -170,7 +173,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self._sight = sight.Sight(
       self._unit,
       unit_stays=self._unit_stays,
-      agent=type(self).__name__,
+      agent=typed,
       beyond_what=loss.beyond_what,
     )
     self._optimizer = optimizer

@@ -1,6 +1,6 @@
 """What an agent asks of its options and its network."""
 
-from typing import Optional
+from typing import List, Optional
 
 import tensorflow as tf
 from tf_agents.networks import network, q_network
@@ -50,7 +50,23 @@ def check_kind(net, agent: str, example: str) -> None:
   )
 
 
-def check_network(net: network.Network, *, implicit: bool) -> None:
+def check_observation(observation_spec, agent: str) -> None:
+  """Raises if a part of the observation is no dense tensor.
+
+  Args:
+    observation_spec: of the environment, which may be nested.
+    agent: the class the user typed.
+  """
+  for spec in tf.nest.flatten(observation_spec):
+    if isinstance(spec, tf.TypeSpec) and not isinstance(spec, tf.TensorSpec):
+      raise errors.UserError(
+        f"{agent} wants observations that are dense tensors, got {spec};"
+        " sparse and ragged ones are not supported: make them dense in the"
+        " environment, for example with tf.sparse.to_dense"
+      )
+
+
+def check_network(net: network.Network, agent: str, *, implicit: bool) -> None:
   """Raises if the network has a state, or a head of the wrong kind."""
   if implicit and not getattr(net, "is_implicit", False):
     raise errors.UserError(
@@ -60,9 +76,45 @@ def check_network(net: network.Network, *, implicit: bool) -> None:
     )
   if net.state_spec:
     raise errors.UserError(
-      f"a network without state is wanted, got the state {net.state_spec};"
-      " recurrent networks are not supported"
+      f"{agent} wants a network without state, got {type(net).__name__} with"
+      f" {len(tf.nest.flatten(net.state_spec))} tensors of it; recurrent"
+      " networks are not supported: put the last few observations into one"
     )
+
+
+def check_target(
+  net: network.Network, target: network.Network, agent: str
+) -> None:
+  """Raises unless a target network can take the weights of the network.
+
+  Args:
+    net: the network, built.
+    target: what was given for the targets, built.
+    agent: the class the user typed.
+  """
+  for theirs, ours in zip(_traits(target), _traits(net)):
+    if theirs != ours:
+      raise errors.UserError(
+        f"{agent} copies its network's weights to the target network, which"
+        f" must be made like it, got {theirs} where the network has {ours};"
+        " leave the target network out for a copy"
+      )
+
+
+def _traits(net: network.Network) -> List[str]:
+  """What weights mean to a built network, the most telling first."""
+  returns = ReturnDistribution.of(net.create_variables())
+  implicit = getattr(net, "is_implicit", False)
+  weight = "of equal" if returns.log_weights is None else "with a"
+  support = getattr(getattr(net, "head", None), "support", None)
+  shapes = [tuple(variable.shape) for variable in net.variables]
+  return [
+    "draws" if implicit else f"N = {returns.values.shape[-1]} particles",
+    f"particles {weight} weight",
+    f"atoms from {support[0]} to {support[1]}" if support else "free particles",
+    f"{len(shapes)} variables",
+    "the shapes " + ", ".join(map(str, shapes)),
+  ]
 
 
 def check_output(net: network.Network, num_actions: int) -> None:
