@@ -5,16 +5,14 @@ network goes by several names, and a few keywords have no meaning here: they get
 an error that says what replaces them.
 """
 
-import difflib
-import inspect
-import itertools
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Set
 
 from tf_agents.agents import tf_agent
 from tf_agents.networks import network
 
 from tf_mmdrl.agents import checks
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import arguments
+from tf_mmdrl.core.arguments import KeywordError
 
 # Other names of the two networks.
 ALIASES: Dict[str, str] = {
@@ -55,10 +53,6 @@ REPLACED: Dict[str, str] = {
     " buffer.as_dataset(sample_batch_size=batch_size)"
   ),
 }
-
-
-class KeywordError(errors.UserError, TypeError):
-  """Arguments that an agent cannot take; Python's own are TypeErrors too."""
 
 
 class Networks(NamedTuple):
@@ -117,15 +111,7 @@ def check_optimizer(agent_class: type, optimizer: Any) -> None:
 
 def accepted(agent_class: type) -> Set[str]:
   """All keywords that an agent takes, with the other names of networks."""
-  ours = itertools.takewhile(
-    lambda cls: cls is not tf_agent.TFAgent, agent_class.__mro__
-  )
-  names = set(ALIASES)
-  for cls in ours:
-    if "__init__" in vars(cls):
-      spec = inspect.getfullargspec(vars(cls)["__init__"])
-      names |= {*spec.args, *spec.kwonlyargs}
-  return names - {"self"}
+  return set(ALIASES) | arguments.accepted(agent_class, tf_agent.TFAgent)
 
 
 def _only(agent_class, given, name) -> Optional[network.Network]:
@@ -144,13 +130,10 @@ def _only(agent_class, given, name) -> Optional[network.Network]:
 
 
 def _no_such_keyword(agent_class: type, name: str) -> KeywordError:
-  near = difflib.get_close_matches(name, REPLACED, n=1, cutoff=0.8)
-  if near:
-    advice = REPLACED[near[0]].format(network=_example(agent_class))
-    return KeywordError(f"{agent_class.__name__} takes no {name}: {advice}")
-  kind = f"keyword of {agent_class.__name__}"
-  return KeywordError(
-    str(errors.unknown_name(kind, name, accepted(agent_class)))
+  example = _example(agent_class)
+  replaced = {k: v.format(network=example) for k, v in REPLACED.items()}
+  return arguments.no_such_keyword(
+    agent_class, name, replaced, accepted(agent_class)
   )
 
 

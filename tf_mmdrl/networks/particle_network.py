@@ -1,10 +1,9 @@
 """The network that emits N particles for each action."""
 
-from tf_mmdrl.networks import heads
-from tf_mmdrl.networks.return_network import ReturnNetwork
+from tf_mmdrl.networks import heads, return_network
 
 
-class ParticleNetwork(ReturnNetwork):
+class ParticleNetwork(return_network.ReturnNetwork):
   """observation -> particles `[B, A, N]`.
 
   The last layer has |A| x N outputs, as in QR-DQN (paper, Appendix B), but the
@@ -22,9 +21,7 @@ class ParticleNetwork(ReturnNetwork):
       num_particles: N.
       **options: those of `ReturnNetwork`.
     """
-    # TF-Agents keeps the arguments for `copy`, and hands them over by name.
-    while "options" in options:
-      options = {**options.pop("options"), **options}
+    options = return_network.spread(options, "options")
     super().__init__(
       input_tensor_spec,
       action_spec,

@@ -1,13 +1,63 @@
 """The network: a torso of Keras layers and a head that emits returns."""
 
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 import tensorflow as tf
 from tf_agents.networks import network, utils
 from tf_agents.utils import nest_utils
 
-from tf_mmdrl.core import errors, specs
+from tf_mmdrl.core import arguments, errors, specs
 from tf_mmdrl.networks import heads, streams, torsos, units
+
+_HEAD = (
+  "use ParticleNetwork(..., num_particles=200), or a head, for C51"
+  " ReturnNetwork(..., heads.categorical(51))"
+)
+_RECURRENT = (
+  "recurrent networks are not supported; put the last few observations into"
+  " one, and use fc_layer_params"
+)
+# What to do about keywords of TF-Agents' networks that have no meaning here.
+REPLACED: Dict[str, str] = {
+  "num_atoms": _HEAD,
+  "num_particles": _HEAD,
+  "num_quantiles": _HEAD,
+  "activation_fn": "use activation",
+  "q_layer_activation_fn": "the last layer gives returns as they are; leave it"
+  " out",
+  "kernel_initializer": "use make_initializer, a function that makes one for"
+  " each layer",
+  "dropout_layer_params": "layers here have no dropout; leave it out, or use a"
+  " network of your own that ends with a reshape to [B, A, N]",
+  "batch_squash": "outer dimensions are always taken as one batch; leave it"
+  " out",
+  "dtype": "layers compute as tf.keras.mixed_precision's policy says; leave it"
+  " out",
+  "input_fc_layer_params": _RECURRENT,
+  "output_fc_layer_params": _RECURRENT,
+  "lstm_size": _RECURRENT,
+  "rnn_construction_fn": _RECURRENT,
+  "rnn_construction_kwargs": _RECURRENT,
+}
+
+
+def spread(options: Mapping[str, Any], name: str) -> Dict[str, Any]:
+  """The keywords that a network collected as `**name`.
+
+  TF-Agents keeps all arguments for `copy`, and hands the collected ones over
+  as one, by its name.
+
+  Args:
+    options: as they came.
+    name: of what collects them.
+
+  Returns:
+    The keywords by their own names.
+  """
+  while name in options:
+    others = {key: value for key, value in options.items() if key != name}
+    options = {**options[name], **others}
+  return dict(options)
 
 
 class ReturnNetwork(network.Network):
@@ -23,7 +73,7 @@ class ReturnNetwork(network.Network):
     self,
     input_tensor_spec,
     action_spec,
-    head: heads.MakeHead,
+    head: Optional[heads.MakeHead] = None,
     *,
     preprocessing_layers=None,
     preprocessing_combiner: Optional[tf.keras.layers.Layer] = None,
@@ -39,6 +89,7 @@ class ReturnNetwork(network.Network):
     noisy_layers: bool = False,
     noise: float = 0.5,
     name: str = "ReturnNetwork",
+    **others,
   ):
     """Makes the network.
 
@@ -66,7 +117,14 @@ class ReturnNetwork(network.Network):
         exploration.
       noise: sigma_0, its first size.
       name: of the network.
+      **others: none; an error says what replaces those of TF-Agents' networks.
     """
+    _check_keywords(type(self), spread(others, "others"))
+    if head is None:
+      raise arguments.KeywordError(
+        f"{type(self).__name__} needs a head, got none; pass for example"
+        " heads.categorical(51), or use ParticleNetwork(..., num_particles=200)"
+      )
     super().__init__(input_tensor_spec, state_spec=(), name=name)
     fc_layer_params = tuple(fc_layer_params or ())
     self._preprocessing = [
@@ -198,3 +256,9 @@ class ReturnNetwork(network.Network):
     for layer in self._torso:
       features = layer(features, training=training)
     return features
+
+
+def _check_keywords(cls: type, others: Mapping[str, Any]) -> None:
+  for name in others:
+    known = arguments.accepted(cls, network.Network)
+    raise arguments.no_such_keyword(cls, name, REPLACED, known)
