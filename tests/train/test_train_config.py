@@ -107,8 +107,15 @@ def test_unknown_settings_of_a_run_are_named():
 def test_settings_belong_to_their_algorithm():
   config = configs.change(presets.get("paper"), ["agent.name=qrdqn"])
   assert config.own == {"kappa": 1.0}  # not the preset's kernel
-  with pytest.raises(errors.UserError, match="of qrdqn 'agent.kernel'"):
+  with pytest.raises(errors.UserError) as info:
     configs.change(config, ["agent.kernel=gaussian:1"])
+  assert str(info.value) == (
+    "unknown setting of qrdqn 'agent.kernel'; it is a setting of mmdqn,"
+    " implicit_mmdqn, weighted_mmdqn, adversarial_mmdqn, rainbow_mmdqn: leave"
+    " it out, or choose one of these agents"
+  )
+  with pytest.raises(errors.UserError, match="did you mean 'agent.kappa'"):
+    configs.change(config, ["agent.kapa=1"])
   with pytest.raises(errors.UserError, match="kappa must be at least 0"):
     configs.change(config, ["agent.kappa=-1"])
 

@@ -120,6 +120,24 @@ def get(name: str) -> Algorithm:
   return plugins.load("agent", place, Algorithm)
 
 
+def with_setting(field: str) -> List[str]:
+  """The algorithms here that have an own setting of that name.
+
+  It imports them all, but no other package's, which may fail: it is for errors.
+
+  Args:
+    field: the setting's name, without its group.
+
+  Returns:
+    Their names.
+  """
+  return [
+    name
+    for name in _MODULES
+    if any(own.name == field for own in dataclasses.fields(get(name).settings))
+  ]
+
+
 def is_ours(name: str) -> bool:
   """Whether this library itself has an algorithm of that name."""
   return name in _MODULES

@@ -383,16 +383,23 @@ class Config:
     known = [field.name for field in dataclasses.fields(kind)]
     for name in self.own:
       if name not in known:
-        shared = [field.name for field in dataclasses.fields(AgentConfig)]
-        raise errors.unknown_name(
-          f"setting of {self.agent.name}",
-          f"agent.{name}",
-          [f"agent.{field}" for field in (*known, *shared)],
-        )
+        raise self._unknown_own(name, known)
     try:
       return kind(**self.own)
     except errors.UserError as error:
       raise errors.UserError(f"in group 'agent': {error}") from None
+
+  def _unknown_own(self, name: str, known: Sequence[str]) -> errors.UserError:
+    kind = f"setting of {self.agent.name}"
+    others = algorithms.with_setting(name)
+    if others:
+      return errors.UserError(
+        f"unknown {kind} 'agent.{name}'; it is a setting of"
+        f" {', '.join(others)}: leave it out, or choose one of these agents"
+      )
+    shared = [field.name for field in dataclasses.fields(AgentConfig)]
+    every = [f"agent.{field}" for field in (*known, *shared)]
+    return errors.unknown_name(kind, f"agent.{name}", every)
 
   @property
   def run(self) -> algorithms.Run:
