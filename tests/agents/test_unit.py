@@ -188,38 +188,6 @@ def test_losses_are_those_of_rewards_in_units():
   )
 
 
-_OPTIMIZERS = {
-  "adam": (lambda: tf.keras.optimizers.Adam(1e-2), 2),
-  "rmsprop": (lambda: tf.keras.optimizers.RMSprop(1e-2, momentum=0.9), 2),
-  "sgd": (lambda: tf.keras.optimizers.SGD(1e-2, momentum=0.9), 1),
-  "legacy": (lambda: tf.keras.optimizers.legacy.Adam(1e-2), 2),
-  "v1": (lambda: tf.compat.v1.train.AdamOptimizer(1e-2), 2),
-}
-
-
-@pytest.mark.parametrize("name", _OPTIMIZERS)
-def test_moments_change_with_the_weights(name):
-  make, count = _OPTIMIZERS[name]
-  agent = fixtures.make_agent(optimizer=make())
-  agent.train(_batch())
-  changed = {id(c.variable) for c in agent._network.unit_changes(1.0)}
-  assert len(changed) == 2
-  before = {
-    id(weight): [
-      (np.array(moment), power)
-      for moment, power in units._moments(agent._optimizer, weight)
-    ]
-    for weight in agent._trained()
-  }
-  assert all(len(moments) == count for moments in before.values())
-  _change(agent, 4.0)
-  for weight in agent._trained():
-    factor = 0.25 if id(weight) in changed else 1.0
-    now = units._moments(agent._optimizer, weight)
-    for (old, power), (new, _) in zip(before[id(weight)], now):
-      np.testing.assert_array_equal(new, old * factor**power)
-
-
 def test_a_network_of_ones_own_keeps_its_first_unit(capfd):
   table = np.zeros([2, 3, 4])
   net = fixtures.TableNetwork(fixtures.OBSERVATION, table)

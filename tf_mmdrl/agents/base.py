@@ -22,6 +22,7 @@ from tf_mmdrl.agents import (
   checks,
   compiling,
   keywords,
+  moments,
   predicting,
   replicas,
   sight,
@@ -179,6 +180,8 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self._optimizer = optimizer
     for group in self._groups():
       compiling.build_optimizer(*group)
+    if not self._unit_stays:
+      moments.tell_unknown(typed, *self._groups()[0])
     self._n = n_step_update
     self._target_update_tau = target_update_tau
     self._target_update_period = target_update_period

@@ -14,8 +14,8 @@ from typing import Iterable, NamedTuple, Sequence, Tuple, Union
 
 import tensorflow as tf
 
+from tf_mmdrl.agents import moments
 from tf_mmdrl.core import errors
-from tf_mmdrl.networks import streams
 from tf_mmdrl.ops import return_size
 
 AUTO = "auto"
@@ -135,61 +135,12 @@ def change(
   for net in networks:
     if hasattr(net, "unit_changes"):
       for changed in net.unit_changes(unit):
-        _assign_unless(is_first, changed.variable, changed.new)
-        if changed.moments:
-          _change_moments(groups, changed, is_first)
+        weight = changed.variable
+        moments.assign_unless(is_first, weight, changed.new)
+        for optimizer, weights in groups:
+          if any(one is weight for one in weights):
+            moments.change(optimizer, changed, is_first)
     net.unit.assign(unit)
-
-
-# What an optimizer keeps of a gradient's first power, and of its second: by the
-# names of Keras' lists, and of the slots of older optimizers.
-_POWERS = {
-  "_momentums": 1,
-  "momentums": 1,
-  "_average_gradients": 1,
-  "_velocities": 2,
-  "_velocity_hats": 2,
-  "_accumulators": 2,
-  "m": 1,
-  "momentum": 1,
-  "mg": 1,
-  "v": 2,
-  "vhat": 2,
-  "rms": 2,
-  "accumulator": 2,
-}
-
-
-def _assign_unless(condition: tf.Tensor, variable: tf.Variable, new) -> None:
-  now = tf.convert_to_tensor(variable)
-  variable.assign(tf.where(condition, now, new(now)))
-
-
-def _change_moments(
-  groups: Iterable[Group], changed: streams.Change, is_first: tf.Tensor
-) -> None:
-  """Near its minimum a loss in units has gradients that scale as weights do."""
-  for optimizer, weights in groups:
-    if not any(weight is changed.variable for weight in weights):
-      continue
-    for moment, power in _moments(optimizer, changed.variable):
-      for _ in range(power):
-        _assign_unless(is_first, moment, changed.new)
-
-
-def _moments(optimizer, variable):
-  """Pairs of a moment and its power; none of what is not known by name."""
-  if hasattr(optimizer, "get_slot_names"):  # Keras' legacy, tf.compat.v1
-    for name in optimizer.get_slot_names():
-      if name in _POWERS:
-        yield optimizer.get_slot(variable, name), _POWERS[name]
-    return
-  places = getattr(optimizer, "_index_dict", {})
-  key = optimizer._var_key(variable) if places else None
-  for name, power in _POWERS.items():
-    moments = getattr(optimizer, name, None)
-    if isinstance(moments, list) and moments and key in places:
-      yield moments[places[key]], power
 
 
 def _number(text, unit) -> float:
