@@ -1,21 +1,19 @@
 """Kernels on returns, with their derivatives and what theory says of them."""
 
+from tf_mmdrl.ops.kernels.exp_prod_kernel import ExpProd
 from tf_mmdrl.ops.kernels.gaussian_kernel import (
-  ExpProd,
   GaussianMixture,
-  Kernel,
-  Laplace,
-  Multiquadric,
-  Properties,
-  Sum,
-  Unrectified,
   gaussian,
   gaussian_mixture,
   geometric_mixture,
   merged,
   smooth_energy,
-  weighted_sum,
 )
+from tf_mmdrl.ops.kernels.kernel import Kernel, Properties
+from tf_mmdrl.ops.kernels.laplace_kernel import Laplace
+from tf_mmdrl.ops.kernels.multiquadric_kernel import Multiquadric
+from tf_mmdrl.ops.kernels.sum_kernel import Sum, weighted_sum
+from tf_mmdrl.ops.kernels.unrectified_kernel import Unrectified
 
 exp_prod = ExpProd
 laplace = Laplace

@@ -1,16 +1,6 @@
-"""Kernels on returns, with their derivatives and what theory says of them.
+"""Gaussian kernels, their mixtures, and the tails that they may have."""
 
-A kernel here is a function of one statistic of its two arguments: the squared
-distance `d2 = |x - y|^2` if it is shift invariant, the inner product `<x, y>`
-otherwise. A kernel states its excess over its value at statistic zero and its
-slope, both at once (they share their exponentials). The constant is kept apart
-because no discrepancy between probability distributions sees it, and float
-precision should not be spent on it.
-"""
-
-import abc
 import dataclasses
-import functools
 import math
 from typing import Dict, List, Optional, Sequence, Tuple, Union
 
@@ -19,125 +9,11 @@ import tensorflow as tf
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.ops import reach as reaches
+from tf_mmdrl.ops.kernels import kernel
 
 
 @dataclasses.dataclass(frozen=True)
-class Properties:
-  """What the paper's theorems ask of a kernel.
-
-  Attributes:
-    characteristic: the MMD tells any two (suitably integrable) distributions
-      apart (Theorem 1).
-    shift_invariant: k(x + c, y + c) = k(x, y).
-    scale_order: alpha with k(c x, c y) = |c|^alpha k(x, y), or None.
-    contraction_order: alpha such that the distributional Bellman operator is a
-      gamma^(alpha / 2) contraction in this kernel's MMD (as in Theorem 2.1), or
-      None.
-  """
-
-  characteristic: bool
-  shift_invariant: bool
-  scale_order: Optional[float] = None
-  contraction_order: Optional[float] = None
-
-
-class Kernel(abc.ABC):
-  """A kernel k(x, y); see the module for `excess` and `slope`."""
-
-  @property
-  @abc.abstractmethod
-  def properties(self) -> Properties:
-    """What the theorems say of it."""
-
-  @property
-  def at_zero(self) -> float:
-    """k at statistic zero."""
-    return 0.0
-
-  @functools.cached_property
-  def reach(self) -> float:
-    """The distance beyond which its pull stays below 1 % of its largest value.
-
-    The pull is |dk(x, y) / dx|, by which y moves a particle x; its largest
-    value is that over all distances. A Gaussian of bandwidth h reaches
-    2.5255 sqrt(h), Laplace h log(100). Mixtures and sums are solved
-    numerically, once for each kernel. The reach is infinite
-    - where the pull never fades: multiquadric, unrectified with alpha >= 1;
-    - for unrectified with alpha < 1, whose pull d^(alpha - 1) has no largest
-      value and fades like a power;
-    - for exp_prod, which is no function of a distance;
-    - for bandwidths that are tensors, because they follow the data;
-    - for a sum with such a term, unless the term's coefficient is 0.
-    """
-    decays = self._decays()
-    return math.inf if decays is None else reaches.of_decays(decays)
-
-  def _decays(self) -> Optional[List[reaches.Decay]]:
-    """The kernel as a sum of terms that fade, or None if it is no such sum."""
-    return None
-
-  @abc.abstractmethod
-  def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
-    """k - k(0) and dk/dstatistic.
-
-    Args:
-      statistic: squared distances, or inner products, of any shape.
-
-    Returns:
-      Two tensors of the statistic's shape. Where the derivative of an unsmooth
-      kernel does not exist (coinciding points) the slope is 0, the symmetric
-      choice.
-    """
-
-  def __call__(self, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """k(x, y), elementwise over broadcastable scalars."""
-    return self.at_zero + self.excess_and_slope(self._statistic(x, y))[0]
-
-  def gradient(self, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """dk(x, y) / dx, elementwise over broadcastable scalars."""
-    slope = self.excess_and_slope(self._statistic(x, y))[1]
-    if self.properties.shift_invariant:
-      return 2 * (x - y) * slope
-    return y * slope
-
-  def _statistic(self, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    if self.properties.shift_invariant:
-      return tf.math.squared_difference(x, y)
-    return tf.multiply(x, y)
-
-
-def _positive(name: str, values: Sequence[float]) -> Tuple[float, ...]:
-  values = tuple(float(value) for value in values)
-  if not values:
-    raise errors.UserError(f"{name} must hold at least one value, got none")
-  for index, value in enumerate(values):
-    if not (value > 0 and math.isfinite(value)):
-      raise errors.UserError(
-        f"{name} must be positive and finite, got {value} at index {index};"
-        " pass h > 0"
-      )
-  return values
-
-
-def _coefficients(values: Sequence[float], count: int) -> Tuple[float, ...]:
-  """Checks the coefficients of a sum of `count` kernels."""
-  values = tuple(float(value) for value in values)
-  if len(values) != count or not any(values):
-    raise errors.UserError(
-      f"one coefficient is wanted for each of the {count} kernels, not all"
-      f" zero; got {values}"
-    )
-  for index, value in enumerate(values):
-    if not (value >= 0 and math.isfinite(value)):
-      raise errors.UserError(
-        f"coefficients must be non-negative and finite, got {value} at index"
-        f" {index}; a kernel with a negative part is no kernel"
-      )
-  return values
-
-
-@dataclasses.dataclass(frozen=True)
-class GaussianMixture(Kernel):
+class GaussianMixture(kernel.Kernel):
   """sum_i c_i exp(-d2 / h_i) - t_i E|d + noise_i|, noise_i ~ N(0, h_i / 2).
 
   The first part is MMDQN's (Nguyen-Tang, Gupta and Venkatesh, 2021): the
@@ -163,21 +39,21 @@ class GaussianMixture(Kernel):
   tails: Tuple[float, ...] = ()
 
   @property
-  def properties(self) -> Properties:
+  def properties(self) -> kernel.Properties:
     """A contraction of order 1 if there are tails only (docs/kernels.md)."""
     order = None if any(self.coefficients) else 1.0
-    return Properties(
+    return kernel.Properties(
       characteristic=True, shift_invariant=True, contraction_order=order
     )
 
   def __post_init__(self):
     if not tf.is_tensor(self.bandwidths):
-      bandwidths = _positive("bandwidths", self.bandwidths)
+      bandwidths = kernel.positive("bandwidths", self.bandwidths)
       object.__setattr__(self, "bandwidths", bandwidths)
     count = np.shape(self.bandwidths)[-1]
     coefficients = tuple(self.coefficients or (1.0,) * count)
     tails = tuple(self.tails or (0.0,) * count)
-    both = _coefficients(coefficients + tails, 2 * count)
+    both = kernel.checked_coefficients(coefficients + tails, 2 * count)
     object.__setattr__(self, "coefficients", both[:count])
     object.__setattr__(self, "tails", both[count:])
     if any(tails) and tf.is_tensor(self.bandwidths):
@@ -251,188 +127,6 @@ def _rounded_distance(d2, distance, h: float) -> Tuple[tf.Tensor, tf.Tensor]:
   return excess, tf.where(near, at_zero, erf / (2 * safe))
 
 
-@dataclasses.dataclass(frozen=True)
-class Unrectified(Kernel):
-  """-|x - y|^alpha (Theorem 1.2); alpha = 2 only tells means apart.
-
-  With alpha = 1 the squared MMD is the energy distance (Szekely and Rizzo,
-  "Energy statistics: a class of statistics based on distances", 2013).
-  """
-
-  alpha: float = 1.0
-
-  def __post_init__(self):
-    if not 0 < self.alpha <= 2:
-      raise errors.UserError(
-        f"alpha must lie in (0, 2], got {self.alpha}; the paper uses 1"
-      )
-
-  @property
-  def properties(self) -> Properties:
-    """A metric's kernel below order 2; a contraction at any order."""
-    return Properties(
-      characteristic=self.alpha < 2,
-      shift_invariant=True,
-      scale_order=self.alpha,
-      contraction_order=self.alpha,
-    )
-
-  def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
-    """See the base class."""
-    if self.alpha == 2:
-      return -statistic, -tf.ones_like(statistic)
-    positive = statistic > 0
-    safe = tf.where(positive, statistic, tf.ones_like(statistic))
-    power = tf.sqrt(safe) if self.alpha == 1 else safe ** (self.alpha / 2)
-    power = tf.where(positive, power, tf.zeros_like(power))
-    return -power, -(self.alpha / 2) * power / safe
-
-
-@dataclasses.dataclass(frozen=True)
-class Laplace(Kernel):
-  """exp(-|x - y| / h), the Laplace or exponential kernel.
-
-  It is the Matern kernel of smoothness 1/2 (Rasmussen and Williams, "Gaussian
-  Processes for Machine Learning", 2006, Section 4.2), and characteristic
-  (Sriperumbudur et al., "Hilbert space embeddings and metrics on probability
-  measures", 2010).
-  """
-
-  h: float = 1.0
-  properties = Properties(characteristic=True, shift_invariant=True)
-  at_zero = 1.0
-
-  def __post_init__(self):
-    _positive("bandwidths", (self.h,))
-
-  def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
-    """See the base class."""
-    positive = statistic > 0
-    distance = tf.sqrt(tf.where(positive, statistic, tf.ones_like(statistic)))
-    excess = tf.where(
-      positive, tf.math.expm1(-distance / self.h), tf.zeros_like(distance)
-    )
-    slope = -(excess + 1) / (2 * self.h * distance)
-    return excess, tf.where(positive, slope, tf.zeros_like(slope))
-
-  def _decays(self) -> Optional[List[reaches.Decay]]:
-    return [reaches.Decay(1.0, self.h, 1.0)]
-
-
-@dataclasses.dataclass(frozen=True)
-class Multiquadric(Kernel):
-  """-sqrt(1 + d2 / h): conditionally positive definite, unbounded, smooth.
-
-  Hardy, "Multiquadric equations of topography and other irregular surfaces",
-  1971; for moment matching Killingberg and Langseth, "The Multiquadric Kernel
-  for Moment-Matching Distributional Reinforcement Learning", 2023. Hardy writes
-  sqrt(c^2 + d2): with h = c^2, ours is minus his over c. With a shape
-  parameter, -sqrt(1 + eps^2 d2), h is 1 / eps^2.
-  """
-
-  h: float = 1.0
-  # Why it contracts: docs/kernels.md. The paper's theorem does not cover it.
-  properties = Properties(
-    characteristic=True, shift_invariant=True, contraction_order=1.0
-  )
-  at_zero = -1.0
-
-  def __post_init__(self):
-    _positive("bandwidths", (self.h,))
-
-  def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
-    """See the base class."""
-    ratio = statistic / self.h
-    root = tf.sqrt(1 + ratio)
-    return -ratio / (1 + root), -1 / (2 * self.h * root)
-
-
-@dataclasses.dataclass(frozen=True)
-class ExpProd(Kernel):
-  """exp(<x, y> / sigma^2) (Theorem 1.3): every raw moment, not shift invariant.
-
-  It overflows where |x y| / sigma^2 > 700; choose sigma near the returns' size.
-  """
-
-  sigma: float = 1.0
-  properties = Properties(characteristic=True, shift_invariant=False)
-  at_zero = 1.0
-
-  def __post_init__(self):
-    _positive("sigma", (self.sigma,))
-
-  def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
-    """See the base class."""
-    excess = tf.math.expm1(statistic / self.sigma**2)
-    return excess, (excess + 1) / self.sigma**2
-
-
-@dataclasses.dataclass(frozen=True)
-class Sum(Kernel):
-  """sum_i c_i k_i with c_i >= 0 (Theorem 2.1)."""
-
-  terms: Tuple[Kernel, ...]
-  coefficients: Tuple[float, ...]
-
-  def __post_init__(self):
-    object.__setattr__(self, "terms", tuple(self.terms))
-    coefficients = _coefficients(self.coefficients, len(self.terms))
-    object.__setattr__(self, "coefficients", coefficients)
-
-  @property
-  def properties(self) -> Properties:
-    """Characteristic if a term is, shift invariant if all terms are."""
-    terms = [
-      term.properties
-      for term, coefficient in zip(self.terms, self.coefficients)
-      if coefficient
-    ]
-    orders = [t.contraction_order for t in terms if t.contraction_order]
-    scales = {term.scale_order for term in terms}
-    return Properties(
-      characteristic=any(term.characteristic for term in terms),
-      shift_invariant=all(term.shift_invariant for term in terms),
-      scale_order=scales.pop() if len(scales) == 1 else None,
-      contraction_order=min(orders) if len(orders) == len(terms) else None,
-    )
-
-  @property
-  def at_zero(self) -> float:
-    """k(x, x), if shift invariant."""
-    return sum(c * k.at_zero for c, k in zip(self.coefficients, self.terms))
-
-  def __call__(self, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """k(x, y), elementwise; the terms may differ in their statistic."""
-    return sum(c * k(x, y) for c, k in zip(self.coefficients, self.terms))
-
-  def gradient(self, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """dk(x, y) / dx, elementwise."""
-    return sum(
-      c * k.gradient(x, y) for c, k in zip(self.coefficients, self.terms)
-    )
-
-  def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
-    """See the base class; for terms that share their statistic."""
-    parts = [term.excess_and_slope(statistic) for term in self.terms]
-    return tuple(
-      tf.add_n([c * part for c, part in zip(self.coefficients, column)])
-      for column in zip(*parts)
-    )
-
-  def _decays(self) -> Optional[List[reaches.Decay]]:
-    found = []
-    for coefficient, term in zip(self.coefficients, self.terms):
-      if not coefficient:
-        continue
-      decays = term._decays()
-      if decays is None:
-        return None
-      found += [
-        decay._replace(size=coefficient * decay.size) for decay in decays
-      ]
-    return found
-
-
 def gaussian(h: float) -> GaussianMixture:
   """exp(-d2 / h); h is 2 sigma^2 of a Gaussian with deviation sigma."""
   return GaussianMixture((h,))
@@ -497,18 +191,3 @@ def geometric_mixture(low: int = -8, high: int = 8) -> GaussianMixture:
     )
   hs = tuple(2.0**exponent for exponent in range(low, high + 1))
   return GaussianMixture(hs, tuple(math.sqrt(h) for h in hs))
-
-
-unrectified = Unrectified
-laplace = Laplace
-multiquadric = Multiquadric
-exp_prod = ExpProd
-
-
-def weighted_sum(
-  terms: Sequence[Kernel], coefficients: Optional[Sequence[float]] = None
-) -> Sum:
-  """sum_i c_i k_i; coefficients default to 1."""
-  if coefficients is None:
-    coefficients = (1.0,) * len(terms)
-  return Sum(tuple(terms), tuple(coefficients))

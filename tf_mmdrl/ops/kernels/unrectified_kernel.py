@@ -1,0 +1,46 @@
+"""The unrectified kernel, whose MMD of order 1 is the energy distance."""
+
+import dataclasses
+from typing import Tuple
+
+import tensorflow as tf
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.ops.kernels import kernel
+
+
+@dataclasses.dataclass(frozen=True)
+class Unrectified(kernel.Kernel):
+  """-|x - y|^alpha (Theorem 1.2); alpha = 2 only tells means apart.
+
+  With alpha = 1 the squared MMD is the energy distance (Szekely and Rizzo,
+  "Energy statistics: a class of statistics based on distances", 2013).
+  """
+
+  alpha: float = 1.0
+
+  def __post_init__(self):
+    if not 0 < self.alpha <= 2:
+      raise errors.UserError(
+        f"alpha must lie in (0, 2], got {self.alpha}; the paper uses 1"
+      )
+
+  @property
+  def properties(self) -> kernel.Properties:
+    """A metric's kernel below order 2; a contraction at any order."""
+    return kernel.Properties(
+      characteristic=self.alpha < 2,
+      shift_invariant=True,
+      scale_order=self.alpha,
+      contraction_order=self.alpha,
+    )
+
+  def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
+    """See the base class."""
+    if self.alpha == 2:
+      return -statistic, -tf.ones_like(statistic)
+    positive = statistic > 0
+    safe = tf.where(positive, statistic, tf.ones_like(statistic))
+    power = tf.sqrt(safe) if self.alpha == 1 else safe ** (self.alpha / 2)
+    power = tf.where(positive, power, tf.zeros_like(power))
+    return -power, -(self.alpha / 2) * power / safe
