@@ -22,6 +22,7 @@ import timing  # noqa: F401  (sets the environment before TensorFlow)
 
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import factories, presets, run_directory, run_state, trainer
+from tf_mmdrl.train.rounds import Rounds
 
 _TURNS = 5  # processes of each kind
 
@@ -43,6 +44,7 @@ def main():
     compare_determinism(args)
     return
   settings = [f"environment.name={args.env}", "schedule.steps_per_update=4"]
+  settings += ["schedule.learning_starts=1000", "schedule.epsilon_start=0.01"]
   config = configs.change(presets.get("atari"), [*settings, *args.set])
   trainer.configure_process(config)
   with tempfile.TemporaryDirectory() as folder:
@@ -75,26 +77,23 @@ def compare_determinism(args):
 def measure(config, state, rounds):
   """Interleaves whole rounds with bare updates."""
   beta = factories.beta(config, 0)
-  state.collector.collect(200)
-  fixed = state.learner.take(beta)
-  state.learner.update(fixed, 0)  # compiles
-  state.learner.prepare(beta)
+  state.count(state.play(state.learner.weights(), 200))
+  fixed = state.experience.take(beta)
+  running = Rounds(state)
+  running.play_and_learn()  # compiles
   whole, bare, sampling = [], [], []
   for _ in range(rounds):
     start = time.perf_counter()
-    batches = state.learner.take(beta)
-    state.collector.collect(config.schedule.collect_steps)
-    state.learner.prepare(beta)
-    state.learner.update(batches, 0)
+    running.play_and_learn()
     whole.append(time.perf_counter() - start)
-    state.learner.rewind()
+    state.experience.rewind()
     start = time.perf_counter()
-    state.learner.update(fixed, 0)
+    state.learner.learn(fixed, 0)
     bare.append(time.perf_counter() - start)
     start = time.perf_counter()
-    state.learner.take(beta)
+    state.experience.prepare(beta)
     sampling.append(time.perf_counter() - start)
-    state.learner.prepare(beta)
+  running.close()
   updates = config.round_updates
   steps = config.round_steps
   print(f"{config.environment.num_envs} x {config.environment.name}")

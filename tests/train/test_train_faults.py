@@ -232,8 +232,8 @@ def test_numbers_that_are_not_finite_stop_the_run(tmp_path, field):
   config = train_fixtures.small("environment.name=CartPole-v1")
   directory = directory_of(tmp_path)
   state = run_state.RunState(config, directory)
-  environment = state.collector.environment
-  state.collector.collect(4)
+  environment = state.actor.environment
+  train_fixtures.play(state, 4)
   steps = state.buffer.replay.num_steps
   step = environment.step
 
@@ -244,7 +244,7 @@ def test_numbers_that_are_not_finite_stop_the_run(tmp_path, field):
 
   environment.step = broken
   with pytest.raises(errors.UserError, match=f"the {field} nan at step 16"):
-    state.collector.collect(1)
+    train_fixtures.play(state, 1)
   assert state.buffer.replay.num_steps == steps  # it did not get into replay
   state.close()
 
@@ -252,11 +252,11 @@ def test_numbers_that_are_not_finite_stop_the_run(tmp_path, field):
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
   config = train_fixtures.small()
   state = run_state.RunState(config, directory_of(tmp_path))
-  state.collector.collect(60)
+  train_fixtures.play(state, 60)
   bias = state.agent.return_network.variables[-1]
   bias.assign(bias * np.nan)
   with pytest.raises(errors.UserError, match="train step 0.*step 240"):
-    state.learner.update(state.learner.take(0.4), state.step)
+    state.learner.learn(state.experience.take(0.4), state.step)
   state.close()
 
 

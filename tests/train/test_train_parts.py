@@ -1,5 +1,7 @@
 """Collector, learner and evaluator, each against the plain way of doing it."""
 
+import time
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,6 +9,7 @@ import train_fixtures
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step as ts
 
+from tf_mmdrl.core import errors
 from tf_mmdrl.policies.player import by_scores
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import (
@@ -14,6 +17,7 @@ from tf_mmdrl.train import (
   factories,
   filming,
   presets,
+  rounds,
   run_directory,
   run_state,
 )
@@ -91,10 +95,10 @@ def test_long_games_count_as_much_as_short_ones():
 def test_a_round_of_updates_is_its_updates_in_turn(make_state, tmp_path):
   one, other = make_state("agent.n_step=3"), make_state("agent.n_step=3")
   for state in (one, other):
-    state.collector.collect(60)
-  batches = one.learner.take(0.4)
+    train_fixtures.play(state, 60)
+  batches = one.experience.take(0.4)
   writer = tf.summary.create_file_writer(str(tmp_path))  # changes nothing
-  one.learner.update(batches, one.step, writer)
+  one.learner.learn(batches, one.step, writer)
   planes, info = batches
   for k in range(one.config.round_updates):
     part = tf.nest.map_structure(lambda tensor, k=k: tensor[k], planes)
@@ -108,17 +112,19 @@ def test_a_round_of_updates_is_its_updates_in_turn(make_state, tmp_path):
 
 def test_a_draw_taken_back_is_drawn_again(make_state):
   state = make_state()
-  state.collector.collect(60)
-  state.learner.prepare(0.4)
-  state.learner.rewind()
-  first = state.learner.take(0.4)[1].ids.numpy()
-  state.learner.prepare(0.4)
-  second = state.learner.take(0.4)[1].ids.numpy()
-  state.learner.rewind()
+  train_fixtures.play(state, 60)
+  state.experience.prepare(0.4)
+  state.experience.rewind()
+  first = state.experience.take(0.4)[1].ids.numpy()
+  state.experience.prepare(0.4)
+  second = state.experience.take(0.4)[1].ids.numpy()
+  state.experience.rewind()
   assert not np.array_equal(first, second)
   fresh = make_state()
-  fresh.collector.collect(60)
-  np.testing.assert_array_equal(first, fresh.learner.take(0.4)[1].ids.numpy())
+  train_fixtures.play(fresh, 60)
+  np.testing.assert_array_equal(
+    first, fresh.experience.take(0.4)[1].ids.numpy()
+  )
 
 
 def test_a_fresh_start_cuts_episodes_short_in_replay(make_state):
@@ -127,7 +133,7 @@ def test_a_fresh_start_cuts_episodes_short_in_replay(make_state):
     "environment.num_envs=2",
     "environment.rebuild_period=12",  # 6 steps of each environment
   )
-  state.collector.collect(8)
+  train_fixtures.play(state, 8)
   assert state.step == 16
   stored = state.buffer.gather_all()
   types = stored.step_type.numpy()[0]
@@ -186,3 +192,68 @@ def test_the_torso_follows_the_observation(shape, layers):
   )
   net.create_variables()
   assert len(net.trainable_weights) == 2 * layers
+
+
+@pytest.mark.parametrize("xla", ["on", "off"])
+def test_weights_for_actors_are_a_copy(make_state, xla):
+  state = make_state(f"system.xla={xla}")
+  train_fixtures.play(state, 60)
+  weights = state.learner.weights()
+  before = [value.numpy().copy() for value in weights.values]
+  state.learner.learn(state.experience.take(0.4), state.step)
+  for value, old in zip(weights.values, before):
+    np.testing.assert_array_equal(value, old)
+  now = state.learner.weights()
+  assert any(np.any(a != b) for a, b in zip(now.values, before))
+  assert now.progress > weights.progress
+
+
+def test_a_round_is_played_by_the_weights_it_began_with(make_state):
+  state, twin = make_state(), make_state()
+  for each in (state, twin):
+    train_fixtures.play(each, 60)
+  began = state.learner.weights()
+  running = rounds.Rounds(state)
+  assert running.play_and_learn() is not None
+  running.close()
+  twin.play(began, state.config.schedule.collect_steps)
+  tf.nest.map_structure(
+    np.testing.assert_array_equal,
+    state.buffer.gather_all(),
+    twin.buffer.gather_all(),
+  )
+
+
+def test_it_does_not_matter_who_is_faster(make_state):
+  """With a slow actor, and with a slow learner, the run is the same."""
+  prints = []
+  for slow in ("actor", "learner"):
+    state = make_state("replay.prioritized=true", "schedule.epsilon_end=0.5")
+    train_fixtures.play(state, 60)
+    part = getattr(state, slow)
+    name = {"actor": "play", "learner": "learn"}[slow]
+    method = getattr(part, name)
+
+    def late(*args, method=method):
+      time.sleep(0.05)
+      return method(*args)
+
+    setattr(part, name, late)
+    running = rounds.Rounds(state)
+    for _ in range(10):
+      running.play_and_learn()
+    running.close()
+    prints.append(state.fingerprints())
+  assert prints[0] == prints[1]
+
+
+def test_a_failed_update_leaves_no_actor_playing(make_state):
+  state = make_state()
+  train_fixtures.play(state, 60)
+  bias = state.agent.return_network.variables[-1]
+  bias.assign(bias * np.nan)
+  running = rounds.Rounds(state)
+  with pytest.raises(errors.UserError, match="finite numbers"):
+    running.play_and_learn()
+  assert running._thread._work_queue.empty()
+  running.close()

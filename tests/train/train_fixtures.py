@@ -27,3 +27,8 @@ def small(*changes):
     "system.xla=off",
   ]
   return configs.change(presets.get("quickstart"), [*base, *changes])
+
+
+def play(state, num_steps):
+  """Plays into replay, `num_steps` of each environment."""
+  state.count(state.play(state.learner.weights(), num_steps))

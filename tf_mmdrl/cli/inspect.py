@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
   with runs.restored(path) as state:
     metrics = state.metrics
     print(f"step: {state.step} of {config.schedule.steps}")
-    print(f"updates: {state.updates}, episodes: {state.collector.episodes}")
+    print(f"updates: {state.updates}, episodes: {state.metrics.episodes}")
     if metrics.best_score is not None:
       print(f"best evaluation: {metrics.best_score} at {metrics.best_step}")
     rows = metrics_file.parse(metrics.text)

@@ -13,7 +13,9 @@ from tf_mmdrl.core import errors
 from tf_mmdrl.environments import atari
 from tf_mmdrl.networks import torsos
 from tf_mmdrl.policies import names as policy_names
+from tf_mmdrl.train.actor import Actor
 from tf_mmdrl.train.config import Config
+from tf_mmdrl.train.exact_environment import ExactEnvironment
 
 _SMALLEST_NATURE = 36  # pixels that the Nature convolutions need, each way
 
@@ -164,23 +166,29 @@ def judged(
   )
 
 
-def explorer(
-  config: Config, learner: base.ReturnDistributionAgent
-) -> policies.ArrayPlayer:
-  """Who collects experience; epsilon is its caller's."""
-
-  def progress():
-    return tf.cast(learner.train_step_counter, tf.float32) / config.num_updates
-
-  net = learner.return_network
-  made = policies.Player(
+def actor(config: Config, env: environments.Environment) -> Actor:
+  """Who collects experience, with a network of its own."""
+  observation, action = tensor_spec.from_spec(
+    (env.observation_spec(), env.action_spec())
+  )
+  net = network(config, observation, action)
+  net.create_variables()
+  progress = tf.Variable(0.0, trainable=False)
+  player = policies.Player(
     net,
     net.num_actions,
-    score=policy_names.parse(config.agent.exploration, progress),
+    score=policy_names.parse(config.agent.exploration, progress.read_value),
     noisy=config.network.noisy,
   )
-  return policies.ArrayPlayer(
-    made.act, net.num_actions, seeds(config).exploration
+  return Actor(
+    ExactEnvironment(
+      env, -(-config.environment.rebuild_period // env.batch_size)
+    ),
+    policies.ArrayPlayer(
+      player.act, net.num_actions, seeds(config).exploration
+    ),
+    [*net.variables, progress],
+    lambda step: epsilon(config, step),
   )
 
 

@@ -1,101 +1,85 @@
-"""All updates of a round in one compiled call; the next batches meanwhile.
+"""All updates of a round in one compiled call."""
 
-The batches of a round are drawn from replay as it was at the end of the round
-before. So they can be drawn by another thread while that round's updates run,
-and what they hold does not depend on which thread is faster.
-"""
-
-from concurrent import futures
-from typing import Any, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 import tensorflow as tf
 
-from tf_mmdrl import replay
 from tf_mmdrl.agents import base, updates
 from tf_mmdrl.core import errors
-from tf_mmdrl.replay import stacks
+from tf_mmdrl.replay import FrameReplayBuffer, stacks
 from tf_mmdrl.train import watching
+from tf_mmdrl.train.actor import Weights
+from tf_mmdrl.train.experience import Batches
 
-Batches = Tuple[Any, replay.BufferInfo]
 
+class Learnt(NamedTuple):
+  """What a round's updates found.
 
-class Priorities(NamedTuple):
-  """New priorities that have not reached replay yet; each [K, B]."""
+  Attributes:
+    loss: the mean.
+    losses: [K, B], of every example.
+  """
 
-  ids: np.ndarray
+  loss: float
   losses: np.ndarray
 
 
 class Learner:
-  """Draws batches and updates an agent with them.
-
-  A round is `take`, (collection), `prepare`, `update`.
-
-  Attributes:
-    pending: priorities of the last round's examples; they reach replay in
-      `prepare`, at the same moment of every run.
-  """
+  """Updates an agent with batches."""
 
   def __init__(
     self,
     agent: base.ReturnDistributionAgent,
-    buffer: replay.FrameReplayBuffer,
+    buffer: FrameReplayBuffer,
     *,
     num_updates: int,
     batch_size: int,
+    all_updates: int,
   ):
     """Compiles at the first update.
 
     Args:
       agent: what learns.
-      buffer: what it learns from.
+      buffer: what the batches are drawn from, which can unpack them.
       num_updates: K, updates of a round.
       batch_size: B.
+      all_updates: of the whole run.
     """
     self._agent = agent
     self._buffer = buffer
     self._size = (num_updates, batch_size)
-    self._thread = futures.ThreadPoolExecutor(1, "mmdrl-replay")
-    self._next: Optional[futures.Future] = None
-    self._generator_before: Mapping[str, Any] = {}
     self._update = tf.function(self._updates, autograph=False)
     self._look = tf.function(self._last_update, autograph=False)
-    self.pending: Optional[Priorities] = None
 
-  def prepare(self, beta: float) -> None:
-    """Begins to draw the next round's batches; replay must rest meanwhile."""
-    if self.pending is not None:
-      ids, priorities = self.pending
-      self._buffer.update_priorities(ids, priorities)
-      self.pending = None
-    self._draw(beta)
+    @tf.function(autograph=False)
+    def weights():
+      count = tf.cast(agent.train_step_counter, tf.float32)
+      values = [v.read_value() for v in agent.return_network.variables]
+      return Weights(list(map(tf.identity, values)), count / all_updates)
 
-  def take(self, beta: float) -> Batches:
-    """This round's batches, drawn before or now."""
-    if self._next is None:
-      self._draw(beta)
-    assert self._next is not None
-    batches = self._next.result()
-    self._next = None
-    return batches
+    self._weights = weights
 
-  def update(
+  def weights(self) -> Weights:
+    """What actors play by, as it is now."""
+    return self._weights()
+
+  def learn(
     self,
     batches: Batches,
     step: int,
     writer: Optional[tf.summary.SummaryWriter] = None,
-  ) -> float:
+  ) -> Learnt:
     """Updates the agent K times.
 
     Args:
-      batches: from `take`.
+      batches: of this round.
       step: agent steps so far, for the message if a number is not finite, and
         for the summaries.
       writer: for the summaries of this round's last batch, if any.
 
     Returns:
-      The mean loss.
+      The losses.
     """
     planes, info = batches
     try:
@@ -107,32 +91,8 @@ class Learner:
       ) from error
     if writer is not None:
       watching.write_update(writer, step, self._look(planes, info.weights))
-    if isinstance(self._buffer.replay.sampler, replay.PrioritizedSampler):
-      self.pending = Priorities(info.ids.numpy(), per_example.numpy())
-    return float(losses.numpy().mean(dtype=np.float64))
-
-  def rewind(self) -> None:
-    """Takes back the draw under way, so that it can be drawn again.
-
-    Replay and its generator are then as if `prepare` had drawn nothing: the
-    state that a checkpoint saves.
-    """
-    if self._next is not None:
-      self._next.result()
-      self._next = None
-      generator = self._buffer.replay.generator
-      generator.bit_generator.state = self._generator_before
-
-  def close(self) -> None:
-    """Ends the thread."""
-    self._thread.shutdown()
-
-  def _draw(self, beta: float) -> None:
-    generator = self._buffer.replay.generator
-    self._generator_before = generator.bit_generator.state
-    self._next = self._thread.submit(
-      self._buffer.sample_planes, *self._size, beta=beta, ends=True
-    )
+    mean = float(losses.numpy().mean(dtype=np.float64))
+    return Learnt(mean, per_example.numpy())
 
   def _updates(self, planes: Any, weights: tf.Tensor) -> Tuple[tf.Tensor, ...]:
     """Losses [K] and those of each example [K, B] of K updates in turn."""

@@ -33,6 +33,7 @@ class Metrics:
   """Rows of a run, in memory and on disk.
 
   Attributes:
+    episodes: games finished.
     last_step: of the newest row.
     last_evaluation: the step of the newest evaluation.
     best_score: of all evaluations.
@@ -52,6 +53,8 @@ class Metrics:
     self._columns: Sequence[str] = COLUMNS
     self._text = _line(COLUMNS)
     self._loss_sum, self._losses = 0.0, 0
+    self._scores: List[float] = []
+    self.episodes = 0
     self.last_step = 0
     self.last_evaluation = 0
     self.best_score: Optional[float] = None
@@ -71,14 +74,17 @@ class Metrics:
     self._loss_sum += loss
     self._losses += 1
 
+  def add_games(self, scores: Sequence[float]) -> None:
+    """Adds games that ended to the next row's mean."""
+    self._scores.extend(scores)
+    self.episodes += len(scores)
+
   def add_row(
     self,
     *,
     step: int,
     updates: int,
-    episodes: int,
     epsilon: float,
-    scores: Sequence[float],
     replay_steps: int,
     evaluation: Optional[Evaluation],
     unit: float,
@@ -89,9 +95,11 @@ class Metrics:
     row = {
       "step": step,
       "updates": updates,
-      "episodes": episodes,
+      "episodes": self.episodes,
       "epsilon": epsilon,
-      "train_score": sum(scores) / len(scores) if scores else None,
+      "train_score": (
+        sum(self._scores) / len(self._scores) if self._scores else None
+      ),
       "loss": self._loss_sum / self._losses if self._losses else None,
       "replay_steps": replay_steps,
       "evaluation_score": score,
@@ -107,6 +115,7 @@ class Metrics:
     with self._path.open("a") as file:
       file.write(line)
     self._loss_sum, self._losses = 0.0, 0
+    self._scores.clear()
     self.last_step = step
     if score is not None:
       self.last_evaluation = step
@@ -119,6 +128,8 @@ class Metrics:
     return {
       "loss_sum": self._loss_sum,
       "losses": self._losses,
+      "scores": self._scores,
+      "episodes": self.episodes,
       "last_step": self.last_step,
       "last_evaluation": self.last_evaluation,
       "best_score": self.best_score,
@@ -130,6 +141,7 @@ class Metrics:
     self._text = text
     self._columns = next(csv.reader([text.partition("\n")[0]]))
     self._loss_sum, self._losses = state["loss_sum"], state["losses"]
+    self._scores, self.episodes = list(state["scores"]), state["episodes"]
     self.last_step = state["last_step"]
     self.last_evaluation = state["last_evaluation"]
     self.best_score = state["best_score"]

@@ -13,10 +13,11 @@ from tf_mmdrl import replay
 from tf_mmdrl.core import errors
 from tf_mmdrl.replay import DamagedFileError, segments
 from tf_mmdrl.train import checkpoints, factories
-from tf_mmdrl.train.collector import Collector
+from tf_mmdrl.train.actor import Chunk, Weights
 from tf_mmdrl.train.config import Config
-from tf_mmdrl.train.exact_environment import EnvironmentState, ExactEnvironment
-from tf_mmdrl.train.learner import Learner, Priorities
+from tf_mmdrl.train.exact_environment import EnvironmentState
+from tf_mmdrl.train.experience import Experience, Priorities
+from tf_mmdrl.train.learner import Learner
 from tf_mmdrl.train.metrics import Metrics
 from tf_mmdrl.train.run_directory import RunDirectory
 
@@ -32,10 +33,11 @@ class RunState:
   Attributes:
     config: its settings.
     agent: what learns.
-    buffer: replay.
-    collector: what plays.
+    actor: what plays.
+    experience: what it played, and the batches that were drawn of it.
     learner: what updates.
     metrics: what was measured.
+    step: steps taken, over all environments, that are in replay.
   """
 
   def __init__(self, config: Config, directory: RunDirectory):
@@ -43,42 +45,45 @@ class RunState:
     self.config = config
     environment = factories.environment(config)
     self.agent = factories.agent(config, environment)
-    self.buffer = factories.replay_buffer(config, environment, self.agent)
-    num_envs = config.environment.num_envs
-    self.collector = Collector(
-      ExactEnvironment(
-        environment, -(-config.environment.rebuild_period // num_envs)
-      ),
-      factories.explorer(config, self.agent),
-      self.buffer,
-      lambda step: factories.epsilon(config, step),
+    self.actor = factories.actor(config, environment)
+    buffer = factories.replay_buffer(config, environment, self.agent)
+    size = dict(
+      num_updates=config.round_updates, batch_size=config.schedule.batch_size
     )
+    self.experience = Experience(buffer, **size)
     self.learner = Learner(
-      self.agent,
-      self.buffer,
-      num_updates=config.round_updates,
-      batch_size=config.schedule.batch_size,
+      self.agent, buffer, **size, all_updates=config.num_updates
     )
+    self.step = 0
     self.metrics = Metrics(directory.metrics, config.environment.name)
     self._checkpoints = checkpoints.Checkpoints(directory.checkpoints)
-    self._saver = replay.ReplaySaver(
-      self.buffer, directory.checkpoints / "replay"
-    )
+    self._saver = replay.ReplaySaver(buffer, directory.checkpoints / "replay")
     self._trackable = tf.train.Checkpoint(agent=self.agent)
 
   @property
-  def step(self) -> int:
-    """Steps taken, over all environments."""
-    return self.collector.step
+  def buffer(self) -> replay.FrameReplayBuffer:
+    """Replay."""
+    return self.experience.buffer
 
   @property
   def updates(self) -> int:
     """Updates done."""
     return int(self.agent.train_step_counter.numpy())
 
+  def play(self, weights: Weights, num_steps: int) -> Chunk:
+    """Plays by these weights into replay; another thread may learn."""
+    chunk = self.actor.play(weights, num_steps)
+    self.experience.add(chunk)
+    return chunk
+
+  def count(self, chunk: Chunk) -> None:
+    """Counts what was played, once it is in replay."""
+    self.step += chunk.num_steps
+    self.metrics.add_games(chunk.scores)
+
   def save(self) -> None:
     """Makes a checkpoint, and removes those that are too old."""
-    self.learner.rewind()
+    self.experience.rewind()
     try:
       manifest = self._saver.save()
     except OSError as error:
@@ -115,9 +120,9 @@ class RunState:
 
     Two runs with equal fingerprints are the same, whatever cut them.
     """
-    self.learner.rewind()
+    self.experience.rewind()
     variables = map(np.asarray, self.agent.state_variables())
-    environment = self.collector.environment.state()
+    environment = self.actor.environment.state()
     tables = self._tables(environment)
     return {
       "weights and optimizer": _digest(*variables),
@@ -134,26 +139,25 @@ class RunState:
     return _digest(self.fingerprints())
 
   def close(self) -> None:
-    """Ends the thread and closes the environments."""
-    self.learner.close()
-    self.collector.environment.close()
+    """Closes the environments."""
+    self.actor.environment.close()
 
   def _plain(self) -> Dict[str, Any]:
     return {
-      "collector": self.collector.state(),
+      "actor": self.actor.state(),
       "metrics": self.metrics.state(),
     }
 
   def _tables(self, environment: EnvironmentState) -> Dict[str, np.ndarray]:
     tables = {"actions": environment.actions}
-    if self.learner.pending is not None:
-      tables["priority_ids"] = self.learner.pending.ids
-      tables["priority_losses"] = self.learner.pending.losses
+    if self.experience.pending is not None:
+      tables["priority_ids"] = self.experience.pending.ids
+      tables["priority_losses"] = self.experience.pending.losses
     return tables
 
   def _write(self, directory: pathlib.Path, manifest: str) -> None:
     self._trackable.write(str(directory / _AGENT))
-    environment = self.collector.environment.state()
+    environment = self.actor.environment.state()
     content = {
       **self._plain(),
       "environment": environment.plain,
@@ -170,15 +174,16 @@ class RunState:
     self._saver.restore(content["replay"])
     status = self._trackable.read(str(directory / _AGENT))
     status.assert_consumed()
-    self.collector.set_state(content["collector"])
+    self.actor.set_state(
+      content["actor"],
+      EnvironmentState(content["environment"], tables["actions"]),
+    )
+    self.step = self.actor.step
     text = (directory / _METRICS).read_text()
     self.metrics.set_state(content["metrics"], text)
-    self.collector.environment.set_state(
-      EnvironmentState(content["environment"], tables["actions"])
-    )
-    self.learner.pending = None
+    self.experience.pending = None
     if "priority_ids" in tables:
-      self.learner.pending = Priorities(
+      self.experience.pending = Priorities(
         tables["priority_ids"], tables["priority_losses"]
       )
 

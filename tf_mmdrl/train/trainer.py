@@ -1,4 +1,4 @@
-"""The loop: collect, learn, judge, save."""
+"""The loop: play and learn, judge, save."""
 
 from typing import NamedTuple, Optional
 
@@ -17,6 +17,7 @@ from tf_mmdrl.train import (
 )
 from tf_mmdrl.train.config import Config
 from tf_mmdrl.train.evaluator import Evaluation, Evaluator
+from tf_mmdrl.train.rounds import Rounds
 from tf_mmdrl.train.run_directory import RunDirectory
 from tf_mmdrl.train.run_state import RunState
 from tf_mmdrl.train.stopping import Stop
@@ -114,6 +115,7 @@ class Trainer:
     self._saved = state.step
     self._changed = False  # since the last checkpoint
     self._summarize = False
+    self._rounds = Rounds(state)
 
   def run(self) -> bool:
     """Whether the last step was reached."""
@@ -134,25 +136,16 @@ class Trainer:
       self._draw()
       return True
     finally:
+      self._rounds.close()
       self._watcher.close()
       self._evaluator.close()
 
   def _round(self) -> None:
-    state, schedule = self._state, self._config.schedule
     self._changed = True
-    batches = None
-    if state.step >= schedule.learning_starts:
-      batches = state.learner.take(factories.beta(self._config, state.step))
-    state.collector.collect(schedule.collect_steps)
-    if state.step >= schedule.learning_starts:
-      state.learner.prepare(factories.beta(self._config, state.step))
-    loss = None
-    if batches is not None:
-      writer = self._watcher.writer if self._summarize else None
-      self._summarize = False
-      loss = state.learner.update(batches, state.step, writer)
-      state.metrics.add_loss(loss)
-    self._watcher.show(state.step, loss)
+    writer = self._watcher.writer if self._summarize else None
+    loss = self._rounds.play_and_learn(writer)
+    self._summarize = self._summarize and loss is None
+    self._watcher.show(self._state.step, loss)
 
   def _is_over(self) -> bool:
     best = self._state.metrics.best_score
@@ -184,19 +177,15 @@ class Trainer:
       )
       if self._stop.asked:
         return  # still due when the run goes on
-    collector = state.collector
     row = state.metrics.add_row(
       step=state.step,
       updates=state.updates,
-      episodes=collector.episodes,
       epsilon=factories.epsilon(self._config, state.step),
-      scores=collector.scores,
       replay_steps=state.buffer.replay.num_steps,
       evaluation=evaluation,
       unit=float(state.agent.unit.numpy()),
       beyond_reach=float(state.agent.beyond_reach.numpy()),
     )
-    collector.scores.clear()
     self._changed = True
     self._watcher.report(row)
     if evaluation is not None:
