@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from tf_mmdrl.cli import train
+from tf_mmdrl.cli import train_command
 from tf_mmdrl.core import algorithms
 from tf_mmdrl.ops import kernel_names
 
@@ -36,8 +36,8 @@ def test_pages_have_the_published_hyperparameters_as_a_command(name):
 def _wanted(arguments):
   """The configuration that `mmdrl train` makes of its arguments."""
   parser = argparse.ArgumentParser()
-  train.add_arguments(parser)
-  return train.wanted(parser.parse_args(shlex.split(arguments)))[1]
+  train_command.add_arguments(parser)
+  return train_command.wanted(parser.parse_args(shlex.split(arguments)))[1]
 
 
 @pytest.mark.parametrize("name", kernel_names.NAMES)

@@ -19,7 +19,8 @@ _MAY_IMPORT = {
   "agents": {"core", "ops", "losses", "networks", "policies"},
   "environments": {"core"},
   "replay": {"core"},
-  "evaluation": {"core"},
+  "evaluation": {"core", "environments", "policies"},
+  "report": {"core"},
   "serving": {"core"},
   "tabular": {"core", "ops"},
 }

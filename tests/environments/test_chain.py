@@ -8,25 +8,30 @@ from tf_agents.environments import utils
 
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
-from tf_mmdrl.environments import chain
+from tf_mmdrl.environments import chain_environment
 
 
 def test_gymnasium_checks():
-  env_checker.check_env(gymnasium.make(chain.ENV_ID, length=4).unwrapped)
+  env_checker.check_env(
+    gymnasium.make(chain_environment.ENV_ID, length=4).unwrapped
+  )
 
 
 @pytest.mark.parametrize("num_envs", [None, 3])
 def test_validates(num_envs):
-  env = environments.load(chain.ENV_ID, num_envs=num_envs, length=4, seed=0)
+  env = environments.load(
+    chain_environment.ENV_ID, num_envs=num_envs, length=4, seed=0
+  )
   assert env.observation_spec().maximum == 3
   utils.validate_py_environment(env, episodes=3)
 
 
 @pytest.mark.parametrize(
-  "action, ahead", [(chain.FORWARD, 0.9), (chain.BACKWARD, 0.1)]
+  "action, ahead",
+  [(chain_environment.FORWARD, 0.9), (chain_environment.BACKWARD, 0.1)],
 )
 def test_probabilities_and_rewards(action, ahead):
-  env = chain.Chain(5)
+  env = chain_environment.Chain(5)
   state, _ = env.reset(seed=0)
   moved, steps = 0, 20_000
   for _ in range(steps):
@@ -46,11 +51,11 @@ def test_probabilities_and_rewards(action, ahead):
 
 def test_shortest_chain():
   """With two states each step ends the episode or costs 1."""
-  env = chain.Chain(2)
+  env = chain_environment.Chain(2)
   env.reset(seed=0)
   outcomes = set()
   for _ in range(50):
-    state, reward, terminated, _, _ = env.step(chain.FORWARD)
+    state, reward, terminated, _, _ = env.step(chain_environment.FORWARD)
     outcomes.add((state, reward, terminated))
     if terminated:
       env.reset()
@@ -60,11 +65,13 @@ def test_shortest_chain():
 @pytest.mark.parametrize("length", [1, 0, -3])
 def test_too_short(length):
   with pytest.raises(errors.UserError, match="at least 2 states"):
-    chain.Chain(length)
+    chain_environment.Chain(length)
 
 
 def test_resumes_exactly():
-  envs = [environments.load(chain.ENV_ID, seed=seed) for seed in (1, 2)]
+  envs = [
+    environments.load(chain_environment.ENV_ID, seed=seed) for seed in (1, 2)
+  ]
   for _ in range(40):
     envs[0].step(0)
   envs[1].set_state(envs[0].get_state())

@@ -11,7 +11,7 @@ from tf_agents.trajectories import time_step as ts
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.networks import ReturnNetwork, heads, implicit_heads
-from tf_mmdrl.policies import ReturnPolicy, names, scores
+from tf_mmdrl.policies import ReturnPolicy, score_names, scores
 
 _OBSERVATION = tf.TensorSpec([4], tf.float32)
 _ACTION = tensor_spec.BoundedTensorSpec([], tf.int32, 0, 2)
@@ -45,7 +45,7 @@ def _cpw(tau, eta=0.71):
 def test_distortions_lose_no_mass(text, weighted):
   distributions = _distributions(weighted, num=1000)
   shifted = distributions.map_values(lambda z: z + 100.0)
-  score = names.parse(text)
+  score = score_names.parse(text)
   np.testing.assert_allclose(
     score(shifted, tf.zeros([])) - score(distributions, tf.zeros([])),
     np.full([5, 3], 100.0),
@@ -145,7 +145,7 @@ _ALL = [
   "head", [heads.particles(6), heads.weighted_particles(6)]
 )
 def test_each_is_a_batched_exportable_policy(text, head, tmp_path):
-  policy = _policy(head, score=names.parse(text), epsilon=0.1)
+  policy = _policy(head, score=score_names.parse(text), epsilon=0.1)
   saver = policy_saver.PolicySaver(policy, batch_size=None)
   saver.save(str(tmp_path))
   loaded = tf.saved_model.load(str(tmp_path))
@@ -178,7 +178,7 @@ def test_a_bootstrapped_particle_is_kept_through_an_episode(head):
 
 def test_a_schedule_follows_the_run():
   share = tf.Variable(0.0)
-  score = names.parse("ucb:2->0.5", lambda: share)
+  score = score_names.parse("ucb:2->0.5", lambda: share)
   made = _distributions(False)
   mean, deviation = made.mean(), made.deviation()
   for now, beta in ((0.0, 2.0), (0.5, 1.25), (1.0, 0.5), (3.0, 0.5)):
@@ -205,10 +205,10 @@ def test_a_schedule_follows_the_run():
 )
 def test_bad_input_says_what_was_wanted(text, message):
   with pytest.raises(errors.UserError, match=message):
-    names.parse(text)
+    score_names.parse(text)
 
 
 def test_a_policy_is_judged_without_draws():
-  assert names.parse_steady("cvar:0.25") == scores.CVaR(0.25)
+  assert score_names.parse_steady("cvar:0.25") == scores.CVaR(0.25)
   with pytest.raises(errors.UserError, match="without draws, got 'thompson'"):
-    names.parse_steady("thompson")
+    score_names.parse_steady("thompson")

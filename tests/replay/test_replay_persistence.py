@@ -10,6 +10,7 @@ import tensorflow as tf
 from replay_oracle import Games, assert_same, make_spec
 
 from tf_mmdrl.core.errors import UserError
+from tf_mmdrl.core.whole_files import decode, encode
 from tf_mmdrl.replay import (
   DamagedFileError,
   FrameReplayBuffer,
@@ -19,7 +20,6 @@ from tf_mmdrl.replay import (
   fingerprint,
   persistence,
 )
-from tf_mmdrl.replay.segments import decode, encode
 
 _SAMPLERS = [UniformSampler, functools.partial(PrioritizedSampler, alpha=0.7)]
 

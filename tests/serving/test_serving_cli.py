@@ -106,7 +106,7 @@ def test_serve_needs_no_tf_agents():
   code = (
     "import sys; sys.modules['tf_agents'] = None;"
     " sys.modules['tensorflow_probability'] = None;"
-    " import tf_mmdrl.cli.serve, tf_mmdrl.serving.server"
+    " import tf_mmdrl.cli.serve_command, tf_mmdrl.serving.server"
   )
   subprocess.run([sys.executable, "-c", code], check=True)
 

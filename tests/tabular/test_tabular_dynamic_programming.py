@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 from tf_mmdrl.ops import kernels
-from tf_mmdrl.tabular import chain, discrepancy, dynamic_programming, process
+from tf_mmdrl.tabular import (
+  chain,
+  dynamic_programming,
+  exact_discrepancy,
+  process,
+)
 
 
 def test_operator_by_hand():
@@ -55,7 +60,7 @@ def test_discrepancy_is_the_double_sum(kernel):
     for i in range(2)
   ]
   np.testing.assert_allclose(
-    discrepancy.mmd_squared(p, q, kernel), expected, rtol=1e-6
+    exact_discrepancy.mmd_squared(p, q, kernel), expected, rtol=1e-6
   )
   np.testing.assert_allclose(
     dynamic_programming.mmd_infinity(p, q, kernel),

@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from tf_mmdrl.ops import categorical, kernel_names, kernels
-from tf_mmdrl.tabular import chain, evaluation, updates
+from tf_mmdrl.tabular import chain, evaluation, tabular_updates
 
 _GAUSSIANS = "gaussian_mixture:8,10,12"
 
@@ -50,7 +50,8 @@ def test_mmd_gradient_is_the_automatic_one(name, compiled):
     total = tf.reduce_sum(loss(x))
   expected = tape.gradient(total, x)
   gradient = tf.function(
-    lambda x, y: updates.mmd_gradient(x, y, kernel), jit_compile=compiled
+    lambda x, y: tabular_updates.mmd_gradient(x, y, kernel),
+    jit_compile=compiled,
   )
   np.testing.assert_allclose(gradient(x, y), expected, rtol=1e-10, atol=1e-13)
 
@@ -65,7 +66,7 @@ def test_quantile_gradient_is_the_automatic_one():
     weight = tf.stop_gradient(levels[:, None] - below)
     total = tf.reduce_sum(tf.reduce_mean(gap * weight, -1))
   np.testing.assert_allclose(
-    updates.quantile_gradient(x, y), tape.gradient(total, x), atol=1e-14
+    tabular_updates.quantile_gradient(x, y), tape.gradient(total, x), atol=1e-14
   )
 
 
@@ -142,10 +143,10 @@ def _learners(lengths, particles=6, episodes=8, per_period=None):
 
 
 _UPDATES = {
-  "mmd": updates.mmd_update(kernels.gaussian_mixture([8, 10, 12])),
-  "energy": updates.mmd_update(kernels.unrectified(1.0)),
-  "quantile": updates.quantile_update,
-  "categorical": updates.categorical_update(np.linspace(-10, 1, 6)),
+  "mmd": tabular_updates.mmd_update(kernels.gaussian_mixture([8, 10, 12])),
+  "energy": tabular_updates.mmd_update(kernels.unrectified(1.0)),
+  "quantile": tabular_updates.quantile_update,
+  "categorical": tabular_updates.categorical_update(np.linspace(-10, 1, 6)),
 }
 
 

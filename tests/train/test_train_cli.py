@@ -146,10 +146,10 @@ def test_a_version_that_is_not_there_is_told(run, capsys):
 
 
 def test_the_default_directory_is_the_commands_own():
-  from tf_mmdrl.cli import train
+  from tf_mmdrl.cli import train_command
 
   config = configs.change(configs.Config(), ["system.seed=3"])
-  name = train._default_directory(config, "quickstart")
+  name = train_command._default_directory(config, "quickstart")
   assert name == "runs/MinAtar-Breakout-mmdqn-quickstart-seed3"
 
 

@@ -204,7 +204,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(copied):
   # No file may grow beyond 20 kB: the weights do not fit, as on a full disk.
   code = (
     "import resource, sys; sys.path.insert(0, 'tests/train');"
-    "from tf_mmdrl.cli import main; import tf_mmdrl.cli.train;"
+    "from tf_mmdrl.cli import main; import tf_mmdrl.cli.train_command;"
     "from tf_mmdrl.train import run_state;"
     "save = run_state.RunState.save;\n"
     "def limited(self):\n"

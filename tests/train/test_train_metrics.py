@@ -2,8 +2,8 @@
 
 import pytest
 
+from tf_mmdrl.evaluation.evaluator import Evaluation
 from tf_mmdrl.train import metrics
-from tf_mmdrl.train.evaluator import Evaluation
 
 
 def add(rows, step, scores=()):

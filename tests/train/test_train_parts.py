@@ -10,10 +10,10 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl.core import errors
+from tf_mmdrl.evaluation import evaluator
 from tf_mmdrl.policies.player import by_scores
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import (
-  evaluator,
   factories,
   filming,
   presets,

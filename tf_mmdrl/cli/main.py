@@ -97,7 +97,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
       formatter_class=_Formatter,
     )
     if name == wanted:  # the other modules stay unloaded
-      module = importlib.import_module(f"tf_mmdrl.cli.{name}")
+      module = importlib.import_module(f"tf_mmdrl.cli.{name}_command")
       module.add_arguments(command)
       command.set_defaults(run=module.run)
   return parser

@@ -15,7 +15,7 @@ from tf_agents.specs import array_spec
 from tf_agents.trajectories import time_step as ts
 from tf_agents.typing import types
 
-from tf_mmdrl.core import errors, names
+from tf_mmdrl.core import errors, game_names
 from tf_mmdrl.environments import base, spaces
 from tf_mmdrl.environments.atari_protocols import (
   PAPER_EVALUATION,
@@ -274,4 +274,4 @@ def games() -> dict[str, str]:
 
 def rom_id(game: str) -> str:
   """ale-py's id for a game, `"space_invaders"`, from any spelling of it."""
-  return names.find("Atari game", game, games())
+  return game_names.find("Atari game", game, games())

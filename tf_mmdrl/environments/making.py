@@ -4,11 +4,11 @@ from typing import Any, Optional
 
 import gymnasium
 
-from tf_mmdrl.core import errors, names
+from tf_mmdrl.core import errors, game_names
 from tf_mmdrl.environments import (
   atari,
   base,
-  chain,
+  chain_environment,
   gymnasium_wrapper,
   minatar,
 )
@@ -40,7 +40,7 @@ def make_environment(
     max_episode_steps: where an episode is cut off; where the environment does
       without it.
     **options: of the environment; see `atari.Protocol`, `minatar.MinAtar`,
-      `chain.Chain` and `gymnasium.make`.
+      `chain_environment.Chain` and `gymnasium.make`.
 
   Returns:
     The environment.
@@ -54,7 +54,7 @@ def make_environment(
   if kind == "chain":
     if rest:
       shared["length"] = _length(rest)
-    return gymnasium_wrapper.load(chain.ENV_ID, **shared)
+    return gymnasium_wrapper.load(chain_environment.ENV_ID, **shared)
   if kind == "gymnasium":
     return gymnasium_wrapper.load(name, **shared)
   if protocol not in atari.PROTOCOLS:
@@ -97,7 +97,9 @@ def _is_gymnasium(name: str) -> bool:
 
 
 def _is_atari(name: str) -> bool:
-  return names.key(name) in {names.key(game) for game in atari.games()}
+  return game_names.key(name) in {
+    game_names.key(game) for game in atari.games()
+  }
 
 
 def _all_names() -> list[str]:

@@ -3,14 +3,13 @@
 They need the MinAtar package: `pip install "tf-mmdrl[minatar]"`.
 """
 
-import importlib
 from typing import Any, Optional
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from tf_mmdrl.core import errors, names
+from tf_mmdrl.core import game_names, optional
 from tf_mmdrl.environments import gymnasium_wrapper
 
 # The name of each game, and of its module in the package.
@@ -70,7 +69,7 @@ class MinAtar(gymnasium.Env):
       render_mode: `"rgb_array"` for `render`.
     """
     self._game = _package().Environment(
-      names.find("MinAtar game", game, GAMES),
+      game_names.find("MinAtar game", game, GAMES),
       sticky_actions,
       difficulty_ramping,
     )
@@ -146,7 +145,7 @@ def load(
   Returns:
     The environment; batched if `num_envs` was given.
   """
-  module = names.find("MinAtar game", game, GAMES)
+  module = game_names.find("MinAtar game", game, GAMES)
   _package()  # says what to install, where Gymnasium would not
   return gymnasium_wrapper.load(
     ENV_IDS[module], num_envs=num_envs, seed=seed, **options
@@ -154,13 +153,7 @@ def load(
 
 
 def _package() -> Any:
-  try:
-    return importlib.import_module("minatar")
-  except ModuleNotFoundError as error:
-    raise errors.UserError(
-      "MinAtar games need the MinAtar package, which is not installed; run"
-      " pip install 'tf-mmdrl[minatar]'"
-    ) from error
+  return optional.require("minatar", use="MinAtar games", extra="minatar")
 
 
 # The module of each game -> the id it is registered under.

@@ -1,6 +1,5 @@
-"""Scores, published tables, and reports of runs."""
+"""Plays whole games with a policy, and scores them."""
 
-from tf_mmdrl.evaluation.results import Run
-from tf_mmdrl.evaluation.scores import human_normalized
+from tf_mmdrl.evaluation.evaluator import Evaluation, Evaluator
 
-__all__ = ["Run", "human_normalized"]
+__all__ = ["Evaluation", "Evaluator"]

@@ -17,7 +17,7 @@ from tf_agents.replay_buffers import replay_buffer
 from tf_agents.trajectories import trajectory
 from tf_agents.typing import types
 
-from tf_mmdrl.replay import arrays, checks, graph
+from tf_mmdrl.replay import arrays, graph, replay_checks
 from tf_mmdrl.replay.frame_replay import FrameReplay
 from tf_mmdrl.replay.frame_store import Field, FrameStore
 from tf_mmdrl.replay.samplers import Sampler, UniformSampler
@@ -78,8 +78,10 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
       beta: the exponent of the importance weights where a call gives none.
       seed: seeds the draws.
     """
-    checks.check_sizes(batch_size, max_length, stack=stack, n_step=n_step)
-    stacked = checks.check_spec(data_spec, stack=stack)
+    replay_checks.check_sizes(
+      batch_size, max_length, stack=stack, n_step=n_step
+    )
+    stacked = replay_checks.check_spec(data_spec, stack=stack)
     super().__init__(data_spec, batch_size * max_length, stateful_dataset=True)
     self._specs = tf.nest.flatten(data_spec)
     self._beta = beta
@@ -104,8 +106,8 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
       store,
       sampler,
       n_step=n_step,
-      step_type=checks.index_of(data_spec, "step_type"),
-      discount=checks.index_of(data_spec, "discount"),
+      step_type=replay_checks.index_of(data_spec, "step_type"),
+      discount=replay_checks.index_of(data_spec, "discount"),
       seed=seed,
     )
 
@@ -217,7 +219,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
       priorities: [...] of the same shape, finite and not negative.
     """
     ids, priorities = np.asarray(ids), np.asarray(priorities)
-    checks.check_priorities(ids, priorities)
+    replay_checks.check_priorities(ids, priorities)
     self.replay.update_priorities(ids.reshape([-1]), priorities.reshape([-1]))
 
   def _sample_planes(
@@ -229,7 +231,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
   ) -> Tuple[trajectory.Trajectory, BufferInfo]:
     """As `sample_planes`; no axis K if `num_batches` is None."""
     count = 1 if num_batches is None else num_batches
-    checks.check_counts(count, batch_size)
+    replay_checks.check_counts(count, batch_size)
     beta = self._beta if beta is None else float(beta)
     num_steps = self.replay.n_step + 1
     drawn = self.replay.sample(count, batch_size, num_steps, beta, ends=ends)
@@ -249,7 +251,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
 
   def _add(self, *values: types.Array) -> None:
     step = [np.asarray(value) for value in values]
-    checks.check_step(step, self._example, self._names)
+    replay_checks.check_step(step, self._example, self._names)
     self.replay.add(step)
 
   def _clear(self) -> Any:
@@ -261,7 +263,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     num_steps: Optional[int] = None,
     time_stacked: bool = True,
   ) -> Tuple[Any, BufferInfo]:
-    checks.check_num_steps(num_steps, self.replay.n_step)
+    replay_checks.check_num_steps(num_steps, self.replay.n_step)
     size, length = sample_batch_size or 1, num_steps or 1
 
     def draw():
@@ -295,8 +297,8 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     sequence_preprocess_fn: Optional[Callable[..., Any]] = None,
     num_parallel_calls: Optional[int] = None,
   ) -> tf.data.Dataset:
-    checks.check_no_preprocessing(sequence_preprocess_fn)
-    checks.check_num_steps(num_steps, self.replay.n_step)
+    replay_checks.check_no_preprocessing(sequence_preprocess_fn)
+    replay_checks.check_num_steps(num_steps, self.replay.n_step)
     # Parallel draws would come in any order; the seed wants one at a time.
     del num_parallel_calls
     return tf.data.Dataset.counter().map(
@@ -310,7 +312,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     sequence_preprocess_fn: Optional[Callable[..., Any]] = None,
     num_parallel_calls: Optional[int] = None,
   ) -> tf.data.Dataset:
-    checks.check_no_preprocessing(sequence_preprocess_fn)
+    replay_checks.check_no_preprocessing(sequence_preprocess_fn)
     del num_parallel_calls
 
     length = num_steps or 1

@@ -7,8 +7,8 @@ from typing import Any, Collection, Dict, List, Union
 
 import numpy as np
 
+from tf_mmdrl.core import whole_files
 from tf_mmdrl.core.errors import UserError
-from tf_mmdrl.replay import segments
 from tf_mmdrl.replay.frame_replay import FrameReplay
 from tf_mmdrl.replay.frame_replay_buffer import FrameReplayBuffer
 
@@ -80,7 +80,7 @@ class ReplaySaver:
       UserError: if the buffer's settings are not those of the saved one.
     """
     with self._replay.lock:
-      manifest = segments.read_json(self._directory / name)
+      manifest = whole_files.read_json(self._directory / name)
       self._check_settings(manifest["settings"])
       store, sampler = self._replay.store, self._replay.sampler
       self._replay.clear()
@@ -110,14 +110,14 @@ class ReplaySaver:
     # The next save builds on these even if their manifest goes.
     needed.update(segment["name"] for segment in self._segments)
     for name in retain:
-      manifest = segments.read_json(self._directory / name)
+      manifest = whole_files.read_json(self._directory / name)
       needed.add(manifest["tables"]["name"])
       needed.update(segment["name"] for segment in manifest["segments"])
     for path in self._directory.iterdir():
-      ours = path.suffix in (_SEGMENT, _MANIFEST, segments.TEMPORARY)
+      ours = path.suffix in (_SEGMENT, _MANIFEST, whole_files.TEMPORARY)
       if ours and path.name not in needed:
         path.unlink()
-    segments.sync_directory(self._directory)
+    whole_files.sync_directory(self._directory)
 
   def _is_needed(self, segment: Dict[str, Any]) -> bool:
     """Whether a segment holds a step that is kept, or a frame of one."""
@@ -197,24 +197,24 @@ class ReplaySaver:
       "tables": self._write_tables(f"tables-{stem}", tables),
     }
     text = json.dumps(content, sort_keys=True).encode()
-    name = f"replay-{stem}-{segments.digest(text)[:12]}{_MANIFEST}"
-    segments.write_json(self._directory / name, content)
+    name = f"replay-{stem}-{whole_files.digest(text)[:12]}{_MANIFEST}"
+    whole_files.write_json(self._directory / name, content)
     return name
 
   def _write_tables(
     self, stem: str, tables: Dict[str, np.ndarray]
   ) -> Dict[str, str]:
-    data = segments.encode(tables)
-    sha256 = segments.digest(data)
+    data = whole_files.encode(tables)
+    sha256 = whole_files.digest(data)
     # With the digest in it a name never stands for two contents, so nothing
     # that an older manifest needs is ever replaced.
     name = f"{stem}-{sha256[:12]}{_SEGMENT}"
-    segments.write(self._directory / name, data)
+    whole_files.write(self._directory / name, data)
     return {"name": name, "sha256": sha256}
 
   def _read_tables(self, entry: Dict[str, Any]) -> Dict[str, np.ndarray]:
     path = self._directory / entry["name"]
-    return segments.decode(segments.read(path, entry["sha256"]))
+    return whole_files.decode(whole_files.read(path, entry["sha256"]))
 
   def _settings(self) -> Dict[str, Any]:
     """What must be the same for a restore to make sense."""

@@ -1,12 +1,11 @@
 """The same policy in other formats, written beside a SavedModel."""
 
-import importlib
 import pathlib
 from typing import TYPE_CHECKING, Any, Callable, Dict
 
 import tensorflow as tf
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import optional
 from tf_mmdrl.serving import signatures
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ _OPSET = 17  # what every onnxruntime since 2022 reads
 
 def onnx(net: "network.Network") -> Writer:
   """Writes `policy.onnx`: observation -> action, q_values, values, weights."""
-  converter = _require("tf2onnx")
+  converter = optional.require("tf2onnx", use="ONNX files", extra="onnx")
 
   def write(directory: pathlib.Path) -> None:
     function = _everything(net)
@@ -87,13 +86,3 @@ def _everything(net: "network.Network") -> Any:
     }
 
   return everything
-
-
-def _require(module: str) -> Any:
-  try:
-    return importlib.import_module(module)
-  except ModuleNotFoundError as error:
-    raise errors.UserError(
-      f"ONNX files need {error.name}, which is not installed; run"
-      " pip install 'tf-mmdrl[onnx]'"
-    ) from None

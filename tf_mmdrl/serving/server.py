@@ -15,8 +15,8 @@ from aiohttp import web
 from tf_mmdrl.core import errors
 from tf_mmdrl.serving import directories, rest
 from tf_mmdrl.serving.batching import Batcher
-from tf_mmdrl.serving.metrics import Metrics
 from tf_mmdrl.serving.models import Signature
+from tf_mmdrl.serving.server_metrics import Metrics
 from tf_mmdrl.serving.store import Served, Store
 
 _ADDRESS = re.compile(

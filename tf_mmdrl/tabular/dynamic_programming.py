@@ -7,15 +7,15 @@ weights, each [..., S, N], with any batch of processes in front.
 import numpy as np
 
 from tf_mmdrl.ops import kernels
-from tf_mmdrl.tabular import discrepancy
+from tf_mmdrl.tabular import exact_discrepancy
 from tf_mmdrl.tabular import process as process_lib
 
 _MAX_SWEEPS = 10_000
 
 
 def bellman(
-  process: process_lib.RewardProcess, returns: discrepancy.Particles
-) -> discrepancy.Particles:
+  process: process_lib.RewardProcess, returns: exact_discrepancy.Particles
+) -> exact_discrepancy.Particles:
   """The distributional Bellman operator T^pi, with nothing approximated.
 
   Args:
@@ -43,10 +43,12 @@ def _at(table: np.ndarray, states: np.ndarray) -> np.ndarray:
 
 
 def mmd_infinity(
-  p: discrepancy.Particles, q: discrepancy.Particles, kernel: kernels.Kernel
+  p: exact_discrepancy.Particles,
+  q: exact_discrepancy.Particles,
+  kernel: kernels.Kernel,
 ) -> np.ndarray:
   """[...] the supremum MMD over the states (the paper's Definition 1)."""
-  return discrepancy.mmd(p, q, kernel).max(-1)
+  return exact_discrepancy.mmd(p, q, kernel).max(-1)
 
 
 def return_bounds(process: process_lib.RewardProcess) -> tuple:
@@ -68,7 +70,7 @@ def fixed_point(
   *,
   atoms: int = 1001,
   tolerance: float = 1e-10,
-) -> discrepancy.Particles:
+) -> exact_discrepancy.Particles:
   """The return distributions: the fixed point of T^pi, on a fine grid.
 
   The operator multiplies the number of particles, so each sweep ends with

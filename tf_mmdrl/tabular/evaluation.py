@@ -19,7 +19,7 @@ from typing import Callable, Iterator, List, Sequence, Tuple
 import numpy as np
 import tensorflow as tf
 
-from tf_mmdrl.tabular import updates
+from tf_mmdrl.tabular import tabular_updates
 
 _STEPS_PER_CALL = 2048
 
@@ -49,7 +49,7 @@ class Transitions:
 def evaluate(
   table: np.ndarray,
   learners: Sequence[Transitions],
-  update: updates.Update,
+  update: tabular_updates.Update,
   *,
   slots: int = 80,
   threads: int = 2,
@@ -119,7 +119,7 @@ class _Progress:
 
 
 def _compiled_loop(
-  update: updates.Update,
+  update: tabular_updates.Update,
   slots: int,
   shape: Sequence[int],
   dtype: tf.DType,

@@ -14,7 +14,7 @@ import tensorflow_probability as tfp
 from tf_mmdrl.core import errors
 from tf_mmdrl.ops import categorical, kernels
 from tf_mmdrl.tabular import chain as chain_lib
-from tf_mmdrl.tabular import evaluation, updates
+from tf_mmdrl.tabular import evaluation, tabular_updates
 from tf_mmdrl.tabular import process as process_lib
 
 ORDER = 6  # moments: the mean, then the central ones of orders 2 to 6
@@ -101,22 +101,22 @@ class Method:
     decode: rows [..., N] -> values and weights, each broadcastable to [..., N].
   """
 
-  update: updates.Update
+  update: tabular_updates.Update
   encode: Callable[[np.ndarray], np.ndarray]
   decode: Callable[[np.ndarray], Tuple[np.ndarray, np.ndarray]]
 
 
 def mmdrl(kernel: kernels.Kernel) -> Method:
   """MMDRL with this kernel."""
-  return _particles(updates.mmd_update(kernel))
+  return _particles(tabular_updates.mmd_update(kernel))
 
 
 def qrdrl() -> Method:
   """Quantile regression."""
-  return _particles(updates.quantile_update)
+  return _particles(tabular_updates.quantile_update)
 
 
-def _particles(update: updates.Update) -> Method:
+def _particles(update: tabular_updates.Update) -> Method:
   def decode(rows):
     return rows, np.full(rows.shape[-1], 1 / rows.shape[-1])
 
@@ -141,7 +141,9 @@ def cdrl(settings: Settings) -> Method:
     return categorical.project(particles, weights, atoms).numpy()
 
   return Method(
-    updates.categorical_update(support), encode, lambda rows: (support, rows)
+    tabular_updates.categorical_update(support),
+    encode,
+    lambda rows: (support, rows),
   )
 
 

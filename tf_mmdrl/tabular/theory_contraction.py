@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_mmdrl.ops import kernel_names, kernels
-from tf_mmdrl.tabular import claims, discrepancy, dynamic_programming
+from tf_mmdrl.tabular import claims, dynamic_programming, exact_discrepancy
 from tf_mmdrl.tabular import process as process_lib
 
 _CONTRACTING = (
@@ -40,7 +40,7 @@ def random_processes(
 
 def random_returns(
   count: int, generator: np.random.Generator
-) -> discrepancy.Particles:
+) -> exact_discrepancy.Particles:
   """Weighted particles [count, 4, 5] for `random_processes`."""
   scale = np.exp(generator.normal(size=[count, 1, 1]))
   values = scale * generator.normal(size=[count, 4, 5])
@@ -110,7 +110,9 @@ def reward_probabilities(gamma: float, alpha: float) -> np.ndarray:
 def counterexample(
   gamma: float, alpha: float
 ) -> Tuple[
-  process_lib.RewardProcess, discrepancy.Particles, discrepancy.Particles
+  process_lib.RewardProcess,
+  exact_discrepancy.Particles,
+  exact_discrepancy.Particles,
 ]:
   """The two-state MDP of Appendix A.3 and its mu and nu."""
   n = REWARDS.size
@@ -214,4 +216,4 @@ def _cross_terms(
   x = tf.constant(moved)
   gram = kernel(x[:, None, :, None], x[None, :, None, :]).numpy()
   inner = np.einsum("i,rsij,j->rs", P - Q, gram, P - Q)
-  return discrepancy.mmd_squared(eta, kappa, kernel), inner
+  return exact_discrepancy.mmd_squared(eta, kappa, kernel), inner

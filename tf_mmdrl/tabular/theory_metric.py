@@ -6,7 +6,7 @@ from typing import Tuple
 import numpy as np
 
 from tf_mmdrl.ops import kernel_names, kernels
-from tf_mmdrl.tabular import claims, discrepancy
+from tf_mmdrl.tabular import claims, exact_discrepancy
 
 _KERNELS = (
   "gaussian:1",
@@ -24,7 +24,7 @@ _ZERO = 1e-7  # the square root of what float64 leaves of a zero MMD^2
 
 def matched_pair(
   order: int,
-) -> Tuple[discrepancy.Particles, discrepancy.Particles]:
+) -> Tuple[exact_discrepancy.Particles, exact_discrepancy.Particles]:
   """Two different distributions with equal moments up to `order`.
 
   The alternating binomial weights (-1)^i C(m + 1, i) on the points 0 ... m + 1
@@ -51,7 +51,7 @@ def separation() -> claims.Result:
   for name in _KERNELS:
     kernel = kernel_names.parse(name)
     distances = np.array(
-      [discrepancy.mmd(*matched_pair(m), kernel) for m in _MATCHED]
+      [exact_discrepancy.mmd(*matched_pair(m), kernel) for m in _MATCHED]
     )
     curves[name] = (np.array(_MATCHED), distances)
     metric = kernel.properties.characteristic
@@ -68,7 +68,10 @@ def separation() -> claims.Result:
 
 
 def moment_series(
-  p: discrepancy.Particles, q: discrepancy.Particles, sigma: float, terms: int
+  p: exact_discrepancy.Particles,
+  q: exact_discrepancy.Particles,
+  sigma: float,
+  terms: int,
 ) -> np.ndarray:
   """[terms] partial sums of the Gaussian kernel's moment expansion.
 
@@ -97,7 +100,7 @@ def expansion(terms: int = 80) -> claims.Result:
   )
   rows, curves = [], {}
   for sigma in (0.5, 1.0, 2.0):
-    exact = discrepancy.mmd_squared(p, q, kernels.gaussian(2 * sigma**2))
+    exact = exact_discrepancy.mmd_squared(p, q, kernels.gaussian(2 * sigma**2))
     errors = np.abs(moment_series(p, q, sigma, terms) - exact) / exact
     label = f"sigma = {sigma:g}"
     curves[f"σ = {sigma:g}"] = (

@@ -11,8 +11,8 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar import summary as custom_scalar
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.evaluation import human_normalized
-from tf_mmdrl.train import results
+from tf_mmdrl.report import human_normalized
+from tf_mmdrl.train import run_results
 from tf_mmdrl.train.run_directory import RunDirectory
 
 _HUMAN = "Evaluation, 1 for human play"
@@ -57,7 +57,7 @@ def serve(
       (logs / name).parent.mkdir(parents=True, exist_ok=True)
       # A link, so that nothing is written into the run.
       (logs / name).symlink_to(RunDirectory(directory).tensorboard.resolve())
-    games = {results.identity(each).environment for each in directories}
+    games = {run_results.identity(each).environment for each in directories}
     _write_layout(logs / ".layout", layout(games))
     board = program.TensorBoard(default.get_plugins())
     flags = ["--logdir", folder, "--host", "localhost"]
@@ -113,7 +113,7 @@ def _names(directories: Sequence[pathlib.Path]) -> Dict[str, pathlib.Path]:
 
 
 def _parts(directory: pathlib.Path) -> Tuple[str, str, str]:
-  game, agent, seed = results.identity(directory)
+  game, agent, seed = run_results.identity(directory)
   return game.replace("/", "-"), agent.replace("/", "-"), f"seed{seed}"
 
 

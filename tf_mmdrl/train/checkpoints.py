@@ -8,8 +8,8 @@ from typing import Callable, List
 
 import tensorflow as tf
 
-from tf_mmdrl.core import errors
-from tf_mmdrl.replay import DamagedFileError, segments
+from tf_mmdrl.core import errors, whole_files
+from tf_mmdrl.replay import DamagedFileError
 
 MANIFEST = "manifest.json"
 _TEMPORARY = ".tmp-"
@@ -47,13 +47,13 @@ class Checkpoints:
       write(temporary)
       files = {}
       for path in sorted(temporary.iterdir()):
-        files[path.name] = segments.digest(path.read_bytes())
+        files[path.name] = whole_files.digest(path.read_bytes())
         _sync(path)
-      segments.write_json(temporary / MANIFEST, {"files": files})
+      whole_files.write_json(temporary / MANIFEST, {"files": files})
       if self.path(step).exists():  # damaged, or the same: both may go
         shutil.rmtree(self.path(step))
       os.rename(temporary, self.path(step))
-      segments.sync_directory(self.directory)
+      whole_files.sync_directory(self.directory)
     except (OSError, tf.errors.OpError) as error:
       shutil.rmtree(temporary, ignore_errors=True)
       whole = [s for s in self.steps() if s != step]
@@ -67,9 +67,9 @@ class Checkpoints:
   def verify(self, step: int) -> pathlib.Path:
     """The directory, if every file is as it was written."""
     path = self.path(step)
-    content = segments.read_json(path / MANIFEST)
+    content = whole_files.read_json(path / MANIFEST)
     for name, sha256 in content["files"].items():
-      segments.read(path / name, sha256)
+      whole_files.read(path / name, sha256)
     return path
 
   def prune(self, keep: int) -> List[int]:

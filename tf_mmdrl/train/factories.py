@@ -12,7 +12,7 @@ from tf_mmdrl.agents import base
 from tf_mmdrl.core import errors
 from tf_mmdrl.environments import atari
 from tf_mmdrl.networks import torsos
-from tf_mmdrl.policies import names as policy_names
+from tf_mmdrl.policies import score_names as policy_names
 from tf_mmdrl.train.actor import Actor
 from tf_mmdrl.train.config import Config
 from tf_mmdrl.train.exact_environment import ExactEnvironment

@@ -12,9 +12,9 @@ from tf_mmdrl import environments, serving
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.environments import atari, minatar
-from tf_mmdrl.evaluation import beliefs
-from tf_mmdrl.evaluation.beliefs import Moment
 from tf_mmdrl.policies import ArrayPlayer
+from tf_mmdrl.report import beliefs
+from tf_mmdrl.report.beliefs import Moment
 from tf_mmdrl.train import factories
 from tf_mmdrl.train.config import Config
 

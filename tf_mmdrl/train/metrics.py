@@ -9,9 +9,9 @@ import io
 import pathlib
 from typing import Any, Dict, List, Optional, Sequence
 
-from tf_mmdrl.evaluation import human_normalized
-from tf_mmdrl.replay import segments
-from tf_mmdrl.train.evaluator import Evaluation
+from tf_mmdrl.core import whole_files
+from tf_mmdrl.evaluation.evaluator import Evaluation
+from tf_mmdrl.report import human_normalized
 
 COLUMNS = (
   "step",
@@ -67,7 +67,7 @@ class Metrics:
 
   def begin(self) -> None:
     """Makes the file what `text` is, whatever a crash left there."""
-    segments.write(self._path, self._text.encode())
+    whole_files.write(self._path, self._text.encode())
 
   def add_loss(self, loss: float) -> None:
     """Adds a round's loss to the next row's mean."""

@@ -5,11 +5,11 @@ from typing import Optional
 import tensorflow as tf
 
 from tf_mmdrl.core import errors, specs
+from tf_mmdrl.evaluation.evaluator import Evaluation, Evaluator
 from tf_mmdrl.policies.player import by_scores
 from tf_mmdrl.serving.models import Model
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import factories
-from tf_mmdrl.train.evaluator import Evaluation, Evaluator
 
 
 def recorded_config(model: Model) -> Optional[configs.Config]:

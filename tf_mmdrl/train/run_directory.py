@@ -11,8 +11,7 @@ import sys
 from typing import Any, Dict, Iterator, Optional, Tuple
 
 from tf_mmdrl import replay, version
-from tf_mmdrl.core import errors
-from tf_mmdrl.replay import segments
+from tf_mmdrl.core import errors, whole_files
 from tf_mmdrl.train import checkpoints
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import machine as machines
@@ -123,7 +122,7 @@ class RunDirectory:
         **surroundings(),
       }
       text = json.dumps(description, indent=2) + "\n"
-      segments.write(self._config, text.encode())
+      whole_files.write(self._config, text.encode())
       return before
     except OSError as error:
       raise errors.UserError(

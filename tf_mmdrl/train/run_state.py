@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from tf_mmdrl import replay
-from tf_mmdrl.core import errors
-from tf_mmdrl.replay import DamagedFileError, segments
+from tf_mmdrl.core import errors, whole_files
+from tf_mmdrl.replay import DamagedFileError
 from tf_mmdrl.train import checkpoints, factories
 from tf_mmdrl.train.actor import Chunk, Weights
 from tf_mmdrl.train.config import Config
@@ -163,14 +163,14 @@ class RunState:
       "environment": environment.plain,
       "replay": manifest,
     }
-    segments.write_json(directory / _STATE, content)
+    whole_files.write_json(directory / _STATE, content)
     tables = self._tables(environment)
-    segments.write(directory / _ARRAYS, segments.encode(tables))
-    segments.write(directory / _METRICS, self.metrics.text.encode())
+    whole_files.write(directory / _ARRAYS, whole_files.encode(tables))
+    whole_files.write(directory / _METRICS, self.metrics.text.encode())
 
   def _read(self, directory: pathlib.Path) -> None:
     content = _read_state(directory)
-    tables = segments.decode((directory / _ARRAYS).read_bytes())
+    tables = whole_files.decode((directory / _ARRAYS).read_bytes())
     self._saver.restore(content["replay"])
     status = self._trackable.read(str(directory / _AGENT))
     status.assert_consumed()
@@ -200,4 +200,4 @@ def _digest(*parts: Any) -> str:
 
 
 def _read_state(directory: pathlib.Path) -> Dict[str, Any]:
-  return segments.read_json(directory / _STATE)
+  return whole_files.read_json(directory / _STATE)

@@ -20,7 +20,7 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
-from tf_mmdrl.policies import names as policy_names
+from tf_mmdrl.policies import score_names as policy_names
 from tf_mmdrl.train import metrics
 from tf_mmdrl.train.config import Config
 

@@ -5,18 +5,18 @@ from typing import NamedTuple, Optional
 import tensorflow as tf
 
 from tf_mmdrl import serving
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, optional
 from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.evaluation.evaluator import Evaluation, Evaluator
 from tf_mmdrl.train import (
   exporting,
   factories,
   filming,
   metrics,
-  pictures,
+  run_figures,
   runs,
 )
 from tf_mmdrl.train.config import Config
-from tf_mmdrl.train.evaluator import Evaluation, Evaluator
 from tf_mmdrl.train.rounds import Rounds
 from tf_mmdrl.train.run_directory import RunDirectory
 from tf_mmdrl.train.run_state import RunState
@@ -212,11 +212,11 @@ class Trainer:
         serving.remove(directory, number)
 
   def _draw(self) -> None:
-    if pictures.available():
+    if optional.is_there("matplotlib"):
       rows = metrics.read(self._directory.metrics)
       title = f"{self._config.agent.name}, {self._config.environment.name}"
       path = self._directory.path / "learning_curve.png"
-      pictures.learning_curve(rows, title, path)
+      run_figures.learning_curve(rows, title, path)
 
 
 def configure_process(config: Config) -> None:

@@ -8,11 +8,11 @@ import tensorflow as tf
 from tensorboard.plugins.hparams import api as hparams
 
 from tf_mmdrl.agents import updates
-from tf_mmdrl.core import choosing, progress
+from tf_mmdrl.core import choosing, optional, progress
 from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.evaluation import beliefs
+from tf_mmdrl.report import beliefs
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import filming, pictures
+from tf_mmdrl.train import filming
 from tf_mmdrl.train.run_directory import RunDirectory
 
 # Column of metrics.csv -> name in TensorBoard.
@@ -131,7 +131,7 @@ class Watcher:
         not pictures.
       returns: [up to 3, A, N].
     """
-    if not (filming.pictured(self._config) and pictures.available()):
+    if not (filming.pictured(self._config) and optional.is_there("matplotlib")):
       return
     frames = [filming.frame(self._config, seen) for seen in observations]
     actions = choosing.largest(returns.mean()).numpy()

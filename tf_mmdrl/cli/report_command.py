@@ -1,0 +1,135 @@
+"""`mmdrl report`: tables and figures of runs, beside the published ones."""
+
+import argparse
+import pathlib
+import sys
+from typing import List
+
+from tf_mmdrl.cli import output
+from tf_mmdrl.core import errors
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl report`."""
+  parser.add_argument(
+    "runs",
+    metavar="RUN",
+    nargs="*",
+    help="run directories, or directories that hold them",
+  )
+  parser.add_argument(
+    "-o", "--output", metavar="DIR", required=True, help="write everything here"
+  )
+  parser.add_argument(
+    "--published",
+    action="store_true",
+    help="report on the paper's own table instead of on runs",
+  )
+  parser.add_argument(
+    "--curves",
+    metavar="FILE",
+    action="append",
+    default=[],
+    help="also curves from a CSV, one row per seed: game, then scores;"
+    " with --label for each",
+  )
+  parser.add_argument(
+    "--label",
+    metavar="NAME",
+    action="append",
+    default=[],
+    help="the agent of the --curves of the same place",
+  )
+  parser.add_argument(
+    "--curve-period",
+    metavar="STEPS",
+    type=int,
+    default=250_000,
+    help="agent steps between two scores of --curves",
+  )
+  parser.add_argument(
+    "--baseline",
+    metavar="AGENT",
+    help="whom to show improvement over: an agent of the runs or the paper",
+  )
+  parser.add_argument(
+    "--last",
+    metavar="K",
+    type=int,
+    default=0,
+    help="score a seed by the mean of its last K evaluations; 0: by its best",
+  )
+  parser.add_argument(
+    "--smooth",
+    metavar="K",
+    type=int,
+    default=1,
+    help="draw curves as means over K evaluations in a row; the paper takes 5",
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  """Writes the report, and says where."""
+  _check(args)
+  from tf_mmdrl.report import assembly, drawing, intervals, page
+
+  directory = output.directory(args.output)
+  drawing.require_matplotlib()
+  intervals.require_rliable()
+  options = assembly.Options(args.baseline, args.last, args.smooth)
+  if args.published:
+    made = assembly.of_published(options)
+  else:
+    made = _of_runs(args, options)
+  files = page.write(made, directory)
+  for note in made.notes:
+    print(f"- {note}")
+  print(f"wrote {directory / 'report.html'} and {len(files) - 1} more files")
+  return 0
+
+
+def _of_runs(args, options):
+  from tf_mmdrl.report import assembly, curve_files
+  from tf_mmdrl.train import run_results
+
+  runs, warnings = [], []
+  if args.runs:
+    found = run_results.read(args.runs)
+    runs += found.runs
+    warnings = _on_unjudged(found.unjudged)
+  for path, label in zip(args.curves, args.label):
+    runs += curve_files.read(pathlib.Path(path), label, args.curve_period)
+  for warning in warnings:
+    print(f"mmdrl: warning: {warning}", file=sys.stderr)
+  print(f"drawing {len(runs)} runs", flush=True)  # many take a minute
+  return assembly.of_runs(runs, options, warnings)
+
+
+def _on_unjudged(paths: List[str]) -> List[str]:
+  if not paths:
+    return []
+  return [f"Left out, without an evaluation yet: {', '.join(paths)}."]
+
+
+def _check(args: argparse.Namespace) -> None:
+  """Raises before anything is loaded or written."""
+  if args.published and (args.runs or args.curves):
+    raise errors.UserError(
+      "--published reports on the paper alone; leave out RUN and --curves, or"
+      " --published: a report of runs shows the paper's columns too"
+    )
+  if not (args.published or args.runs or args.curves):
+    raise errors.UserError(
+      "nothing to report on; pass RUN directories, --curves or --published"
+    )
+  if len(args.curves) != len(args.label):
+    raise errors.UserError(
+      f"each --curves needs its --label, got {len(args.curves)} and"
+      f" {len(args.label)}"
+    )
+  for name, least in (("curve_period", 1), ("last", 0), ("smooth", 1)):
+    if getattr(args, name) < least:
+      raise errors.UserError(
+        f"--{name.replace('_', '-')} must be at least {least}, got"
+        f" {getattr(args, name)}"
+      )

@@ -1,0 +1,43 @@
+"""`mmdrl tensorboard`: TensorBoard on runs, the score first."""
+
+import argparse
+import signal
+import threading
+
+from tf_mmdrl.cli import quiet
+from tf_mmdrl.core import errors
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl tensorboard`."""
+  parser.add_argument(
+    "runs",
+    metavar="RUN",
+    nargs="+",
+    help="run directories, or directories that hold them",
+  )
+  parser.add_argument(
+    "--port", type=int, help="6006 or the next free one if left out"
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  """Serves until Ctrl-C."""
+  if args.port is not None and not 0 <= args.port < 65536:
+    raise errors.UserError(f"--port must be from 0 to 65535, got {args.port}")
+  from tf_mmdrl.train import run_results
+
+  directories = run_results.directories(args.runs)
+  with quiet.loading():
+    from tf_mmdrl.train import board
+
+  board.serve(directories, args.port, _wait)
+  return 0
+
+
+def _wait(address: str) -> None:
+  over = threading.Event()
+  for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda *_: over.set())
+  print(f"TensorBoard at {address} (Ctrl-C ends it)", flush=True)
+  over.wait()

@@ -1,0 +1,51 @@
+"""`mmdrl theory`: the paper's theorems, measured."""
+
+import argparse
+
+from tf_mmdrl.cli import output, quiet
+from tf_mmdrl.core import errors, progress
+
+_COLUMNS = ("claim", "setting", "measured", "bound", "holds")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl theory`."""
+  parser.add_argument(
+    "-o", "--output", metavar="DIR", help="write theory.csv, .png and .svg here"
+  )
+  parser.add_argument(
+    "--mdps", type=int, default=1000, help="random MDPs for Theorem 2.1"
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  """Measures every claim, prints it, and writes it where asked."""
+  if args.mdps < 1:
+    raise errors.UserError(f"--mdps must be at least 1, got {args.mdps}")
+  with quiet.loading():
+    from tf_mmdrl.tabular import tabular_figures, theory
+
+  directory = None
+  if args.output:  # before the run, not after it
+    directory = output.directory(args.output)
+    tabular_figures.require_matplotlib()
+  with progress.Progress(1.0, "theory") as shown:
+    result = theory.measure(args.mdps, shown.update)
+  last = None
+  for claim in result.claims:
+    if claim.claim != last:
+      print("\n".join(output.wrapped(claim.claim)))
+      last = claim.claim
+    verdict = "holds" if claim.holds else "FAILS"
+    figures = f"{claim.measured:<12.6g} against {claim.bound:<12.6g}"
+    first = f"  {verdict}  {figures} "
+    print("\n".join(output.wrapped(claim.setting, first, " " * len(first))))
+  holding = sum(claim.holds for claim in result.claims)
+  print(f"{holding} of {len(result.claims)} claims hold")
+  if directory:
+    output.write_csv(directory / "theory.csv", _COLUMNS, result.claims)
+    tabular_figures.save(
+      tabular_figures.theory(result.curves), directory, "theory"
+    )
+    print(f"wrote theory.csv, theory.png and theory.svg to {directory}")
+  return 0

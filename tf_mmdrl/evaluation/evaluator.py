@@ -1,0 +1,147 @@
+"""Judges a policy on whole games, each environment with an equal say."""
+
+import itertools
+from typing import Callable, List, NamedTuple, Protocol
+
+import numpy as np
+from tf_agents.trajectories import time_step as ts
+
+from tf_mmdrl import environments
+from tf_mmdrl.core import specs
+from tf_mmdrl.policies.player import Act, ArrayPlayer
+
+
+class Plan(Protocol):
+  """How much to play, and how."""
+
+  @property
+  def episodes(self) -> int:
+    """Games in all."""
+
+  @property
+  def steps(self) -> int:
+    """Steps in all, instead of games; 0 for games."""
+
+  @property
+  def epsilon(self) -> float:
+    """The share of random actions."""
+
+
+class Evaluation(NamedTuple):
+  """What an evaluation found.
+
+  Attributes:
+    scores: of every game that counts, unclipped.
+    lengths: their steps.
+  """
+
+  scores: List[float]
+  lengths: List[int]
+
+  @property
+  def mean(self) -> float:
+    """The average score."""
+    return float(np.mean(self.scores))
+
+
+class Evaluator:
+  """Plays games that depend on the seed and the step of the run only."""
+
+  def __init__(
+    self,
+    environment: environments.Environment,
+    act: Act,
+    plan: Plan,
+    seed: int,
+  ):
+    """Plays nothing yet.
+
+    Args:
+      environment: batched, with a seed, its rewards unclipped.
+      act: of a `Player`, or `by_scores`.
+      plan: how many games, and how.
+      seed: of the random actions.
+    """
+    self._environment = environment
+    self._plan = plan
+    self._seed = seed
+    num_actions = specs.num_actions(environment.action_spec())
+    self._player = ArrayPlayer(act, num_actions)
+
+  def evaluate(
+    self,
+    step: int,
+    stop: Callable[[], bool] = lambda: False,
+    watch: Callable[[ts.TimeStep], None] = lambda time_step: None,
+  ) -> Evaluation:
+    """Plays.
+
+    A fixed number of games, or of steps, falls to each environment. To count
+    whichever games end first would favour short ones.
+
+    Args:
+      step: of the run; it decides the games together with the seed.
+      stop: asked at every step whether to break off.
+      watch: shown every time step.
+
+    Returns:
+      The games; incomplete if broken off.
+    """
+    play = self._player.reseeded(self._seed, step)
+    batch = self._environment.batch_size
+    tally = _Tally(batch, self._plan)
+    time_step = self._environment.rebuild(step)
+    watch(time_step)
+    for number in itertools.count():
+      if tally.done or stop():
+        break
+      actions = play(time_step, self._plan.epsilon, number)
+      time_step = self._environment.step(actions)
+      tally.add(time_step, self._environment.raw_reward)
+      watch(time_step)
+    return tally.result()
+
+  def close(self) -> None:
+    """Closes the environments."""
+    self._environment.close()
+
+
+class _Tally:
+  """Counts the games of a batch until each environment has done its share."""
+
+  def __init__(self, batch: int, plan: Plan):
+    self._episodes = -(-plan.episodes // batch)
+    self._steps = -(-plan.steps // batch)
+    self._score, self._length = np.zeros([batch]), np.zeros([batch], np.int64)
+    self._played = np.zeros([batch], np.int64)
+    self._games: List[List[tuple]] = [[] for _ in range(batch)]
+
+  @property
+  def done(self) -> bool:
+    return not self._wants().any()
+
+  def add(self, time_step: ts.TimeStep, reward: np.ndarray) -> None:
+    first = time_step.step_type == ts.StepType.FIRST
+    last = time_step.step_type == ts.StepType.LAST
+    self._score += reward
+    self._length += ~first
+    self._played += ~first
+    for row in np.flatnonzero(last & self._wants()):
+      self._games[row].append((self._score[row], self._length[row]))
+    self._score[last], self._length[last] = 0, 0
+
+  def result(self) -> Evaluation:
+    games = [game for row in self._games for game in row]
+    return Evaluation(
+      [float(score) for score, _ in games], [int(n) for _, n in games]
+    )
+
+  def _wants(self) -> np.ndarray:
+    """[B] whether an environment's game under way still counts.
+
+    By steps, a game counts that began before the steps were through, as in the
+    authors' code; it is played to its end.
+    """
+    if self._steps:
+      return self._played - self._length < self._steps
+    return np.array([len(row) < self._episodes for row in self._games])

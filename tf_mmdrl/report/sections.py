@@ -1,0 +1,188 @@
+"""The parts of a report: figures and tables that belong together."""
+
+from typing import Any, Dict, List, Optional, Sequence
+
+from tf_mmdrl.report import (
+  agent_curves,
+  aggregate_tables,
+  caveats,
+  drawing,
+  figures,
+  game_tables,
+  published,
+  results,
+)
+from tf_mmdrl.report.page import Picture, Section
+from tf_mmdrl.report.results import Agent, Run
+
+_STATISTICS = {
+  "mean": "Mean",
+  "median": "Median",
+  "iqm": "Interquartile mean",
+}
+
+
+def learning_curves(
+  runs: Sequence[Run], order: Sequence[str], smooth: int
+) -> Section:
+  """Curves of each game, and all of them on one sheet."""
+  by_game = agent_curves.by_game(runs, smooth)
+  levels = {game: _levels(game, lines) for game, lines in by_game.items()}
+  pictures = [
+    picture(
+      drawing.slug(["learning", game]),
+      f"{game}: mean over seeds of each evaluation's score{_bands(lines)}.",
+      figures.curve_figure(game, "score", lines, order, levels[game]),
+    )
+    for game, lines in by_game.items()
+  ]
+  if len(by_game) > 1:
+    whole = figures.sheet(by_game, order, levels)
+    sheet = picture("learning_curves", "All games.", whole)
+    pictures.append(sheet._replace(on_page=False))
+  return Section("Learning curves", _on_smoothing(smooth), pictures)
+
+
+def _levels(game: str, lines: Sequence[figures.Curve]) -> Dict[str, float]:
+  """The scores to compare with that lie where the curves are."""
+  row = published.raw_scores().get(game, {})
+  top = max(float(line.estimate.point.max()) for line in lines)
+  low = min(float(line.estimate.point.min()) for line in lines)
+  room = 0.5 * (top - low)
+  marks = {"Human": "human", "MMDQN": "MMDQN (paper)"}
+  return {
+    words: row[column]
+    for column, words in marks.items()
+    if column in row and low - room <= row[column] <= top + room
+  }
+
+
+def over_games(
+  runs: Sequence[Run], games: Sequence[str], order: Sequence[str], smooth: int
+) -> Section:
+  """Curves of statistics over all games."""
+  pictures = []
+  for key, title in _STATISTICS.items() if len(games) > 1 else ():
+    lines = agent_curves.over_games(runs, games, smooth, key)
+    pictures.append(
+      picture(
+        f"aggregate_{key}",
+        f"{title} over {len(games)} games{_bands(lines)}.",
+        figures.curve_figure(title, "human-normalised, %", lines, order, {}),
+      )
+    )
+  return Section("Over all games", _on_smoothing(smooth, pictures), pictures)
+
+
+def table1(
+  own: Sequence[Agent], paper: Sequence[Agent], games: Sequence[str], last: int
+) -> Section:
+  """Table 1 over games that every agent played, with its figures."""
+  if not games:
+    return Section("Table 1")
+  order = [agent.name for agent in [*own, *paper]]
+  rows = [aggregate_tables.aggregate(agent, games) for agent in [*paper, *own]]
+  pictures = []
+  if len(games) > 1:
+    pictures = statistics(rows[len(paper) :], order)
+    pictures.append(profile(own, games, order))
+  table = aggregate_tables.table1(rows, caveats.score_in_words(last))
+  return Section("Table 1", pictures=pictures, tables=[table])
+
+
+def improvements(agents: Sequence[Agent], baseline: Optional[Agent]) -> Section:
+  """Improvements of agents over a baseline, if there is one."""
+  pictures, tables = [], []
+  if baseline is None:
+    return Section("Improvement")
+  for agent in agents:
+    table = game_tables.improvements(agent, baseline)
+    name = table.name
+    if len(agents) > 1:
+      name = drawing.slug([table.name, agent.name])
+    title = f"{agent.name} over {baseline.name}"
+    drawn = figures.improvement(table.rows, drawing.wrapped(title, 48))
+    if drawn is not None:
+      words = f"Improvement of {title}, by Appendix B."
+      pictures.append(picture(name, words, drawn))
+      tables.append(table._replace(name=name))
+  return Section("Improvement", pictures=pictures, tables=tables, folded=True)
+
+
+def sensitivity(found: Sequence[Run], smooth: int) -> Section:
+  """What settings change, where runs of one agent differ in them."""
+  pictures = []
+  for study in agent_curves.studies(found):
+    fixed = f" ({study.fixed})" if study.fixed else ""
+    title = f"{study.agent}: {study.field}"
+    order = list(study.groups)
+    for measure, (lines, reached) in agent_curves.study_curves(
+      study, smooth
+    ).items():
+      parts = ["sensitivity", study.agent, study.field, study.fixed, measure]
+      words = f"{title}{fixed}, {measure}"
+      pictures += [
+        picture(
+          drawing.slug(parts),
+          f"{words}: mean over games and seeds.",
+          figures.curve_figure(title, measure, lines, order, {}),
+        ),
+        picture(
+          drawing.slug([*parts, "reached"]),
+          f"{words}: the best evaluations, with 95 % intervals.",
+          figures.reached(title, measure, order, reached),
+        ),
+      ]
+  return Section("Sensitivity", _on_smoothing(smooth, pictures), pictures)
+
+
+def by_game(agents: Sequence[Agent], games: Sequence[str]) -> Section:
+  """Raw and human-normalised scores, a row for each game."""
+  found = game_tables.means(agents, games)
+  tables = [game_tables.raw_scores(agents, games, found)]
+  known = [game for game in games if results.has_reference(game)]
+  if known:
+    tables.append(game_tables.human_normalized(agents, known, found))
+  return Section("Scores by game", tables=tables)
+
+
+def statistics(
+  aggregates: Sequence[aggregate_tables.Aggregate], order: Sequence[str]
+) -> List[Picture]:
+  """Mean, median, IQM and optimality gap of each agent."""
+  words = "Statistics of human-normalised scores; bars are 95 % intervals."
+  if all(item.estimates["mean"].low is None for item in aggregates):
+    words = "Statistics of human-normalised scores."
+  drawn = figures.statistics(aggregates, order)
+  return [picture("statistics", words, drawn)]
+
+
+def profile(
+  agents: Sequence[Agent], games: Sequence[str], order: Sequence[str]
+) -> Picture:
+  """The performance profile of agents over games."""
+  return picture(
+    "performance_profile",
+    "The share of all games and seeds whose score is above each level. A higher"
+    " line is better; the dotted line is human play.",
+    figures.profiles(agents, games, order),
+  )
+
+
+def picture(name: str, caption: str, figure: Any) -> Picture:
+  """A figure, written once and for all."""
+  png = drawing.to_png(figure)
+  figure.set_layout_engine("none")  # everything has its place now
+  return Picture(name, caption, png, drawing.to_svg(figure))
+
+
+def _bands(lines: Sequence[figures.Curve]) -> str:
+  """What bands are, if there are any."""
+  known = any(line.estimate.low is not None for line in lines)
+  return "; bands are 95 % intervals" if known else ""
+
+
+def _on_smoothing(smooth: int, pictures: Sequence[Any] = (None,)) -> List[str]:
+  if smooth == 1 or not pictures:
+    return []
+  return [f"Curves are means over {smooth} evaluations in a row."]
