@@ -78,9 +78,9 @@ def test_settings_that_fit_only_together_are_taken_together():
 def test_a_setting_that_a_run_was_made_before_has_its_default():
   content = configs.to_json(configs.Config())
   del content["agent"]["gamma"]
-  notes = []
-  assert configs.from_json(content, notes.append) == configs.Config()
-  assert notes == ["the run was made before agent.gamma, which is 0.99 for it"]
+  config = configs.from_json(content)
+  assert config == configs.Config()
+  assert configs.missing(content, config) == ["agent.gamma"]
 
 
 def test_configurations_of_0_1_are_read():

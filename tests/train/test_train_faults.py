@@ -139,7 +139,7 @@ def test_runs_of_another_format_are_left_alone(copied, number, message):
 def test_a_second_run_in_the_directory_is_refused(copied):
   path, config = copied
   first = directory_of(path)
-  config = first.with_horizon(config)
+  config = first.as_begun(config)
   first.open_for_training(config)
   with pytest.raises(errors.UserError, match=f"process {os.getpid()}"):
     directory_of(path).open_for_training(config)
@@ -149,7 +149,7 @@ def test_a_second_run_in_the_directory_is_refused(copied):
 
 def test_a_run_may_end_earlier_but_not_before_where_it_is(copied):
   path, config = copied  # at step 320 of 320
-  begun = directory_of(path).with_horizon(config)
+  begun = directory_of(path).as_begun(config)
 
   def open_with(steps):
     directory = directory_of(path)

@@ -9,7 +9,7 @@ asks an algorithm for its own settings needs TensorFlow.
 
 import dataclasses
 import json
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from tf_mmdrl.core import algorithms, errors, settings
 
@@ -494,14 +494,11 @@ def to_json(config: Config) -> Dict[str, Any]:
   return content
 
 
-def from_json(
-  content: Dict[str, Any], note: Callable[[str], None] = lambda text: None
-) -> Config:
+def from_json(content: Dict[str, Any]) -> Config:
   """What `to_json` gave, by this version or by one before.
 
   Args:
-    content: values by group.
-    note: is told of each setting that was not there yet and has its default.
+    content: values by group. A setting that is not there has its default.
 
   Returns:
     The configuration; its own settings are not checked, which would need
@@ -525,11 +522,17 @@ def from_json(
     }
     own = {name: value for name, value in config.own.items() if name in known}
     config = dataclasses.replace(config, own=own)
-  for name, value in fields(config):
-    group, _, field = name.partition(".")
-    if name in _SHARED and field not in groups.get(group, {}):
-      note(f"the run was made before {name}, which is {value} for it")
   return config
+
+
+def missing(content: Dict[str, Any], config: Config) -> List[str]:
+  """The settings of `config` that a configuration as JSON does not have."""
+  names = (name.partition(".") for name, _ in fields(config))
+  return [
+    f"{group}.{field}"
+    for group, _, field in names
+    if field not in content.get(group, {})
+  ]
 
 
 def differences(before: Config, after: Config) -> List[str]:

@@ -8,7 +8,7 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from tf_mmdrl import replay, version
 from tf_mmdrl.core import errors, whole_files
@@ -77,16 +77,38 @@ class RunDirectory:
         f"{str(self._config)!r} cannot be read: {error}"
       ) from None
 
-  def with_horizon(self, config: configs.Config) -> configs.Config:
-    """The same, with schedules as long as when the run began.
+  def as_begun(
+    self,
+    config: configs.Config,
+    note: Callable[[str], None] = lambda text: None,
+  ) -> configs.Config:
+    """The same, with what was settled when the run began.
+
+    Schedules are as long as they were then, and settings that did not exist
+    have their defaults, whatever a preset has for them now.
 
     Args:
-      config: what a user wants; a longer run, perhaps.
+      config: what a user wants, completed; a longer run, perhaps.
+      note: told of each setting that the run was made before.
 
     Returns:
       The configuration with `schedule.horizon` set.
     """
-    before = self.config() if self._config.exists() else config
+    if not self._config.exists():
+      return config.replace(schedule={"horizon": config.horizon})
+    before = self.config()
+    self._refuse_first_format()
+    before = before.completed()
+    values = dict(configs.fields(before))
+    content = json.loads(self._config.read_text())["config"]
+    later = [
+      name
+      for name in configs.missing(content, before)
+      if name != "schedule.horizon"
+    ]
+    for name in later:
+      note(f"the run was made before {name}, which is {values[name]} for it")
+    config = configs.change(config, [f"{n}={values[n]}" for n in later])
     horizon = config.schedule.horizon or before.horizon
     return config.replace(schedule={"horizon": horizon})
 
@@ -106,10 +128,9 @@ class RunDirectory:
       self.path.mkdir(parents=True, exist_ok=True)
       self._claim()
       if self._config.exists():
-        before = self.config()
-        self._refuse_first_format()
-        config = self.with_horizon(config)
-        _require_same(self.with_horizon(before), config)
+        config = self.as_begun(config)
+        before = self.config().completed()
+        _require_same(self.as_begun(before), config)
         self._refuse_what_is_past(before.schedule.steps, config.schedule.steps)
       elif any(path.name != "lock" for path in self.path.iterdir()):
         raise errors.UserError(

@@ -98,7 +98,7 @@ class RunState:
     paths = map(self._checkpoints.path, kept)
     # If an older checkpoint is damaged, nothing goes until that one has.
     with contextlib.suppress(DamagedFileError):
-      self._saver.prune([_read_state(path)["replay"] for path in paths])
+      self._saver.prune([_read_state(path)["replays"][0] for path in paths])
 
   def restore(self, warn: Callable[[str], None], *, clean: bool) -> bool:
     """Goes back to the newest whole checkpoint, if there is any.
@@ -158,10 +158,11 @@ class RunState:
   def _write(self, directory: pathlib.Path, manifest: str) -> None:
     self._trackable.write(str(directory / _AGENT))
     environment = self.actor.environment.state()
+    # Lists, because a run may have several actors and as many replays.
     content = {
-      **self._plain(),
-      "environment": environment.plain,
-      "replay": manifest,
+      "actors": [{**self.actor.state(), "environment": environment.plain}],
+      "replays": [manifest],
+      "metrics": self.metrics.state(),
     }
     whole_files.write_json(directory / _STATE, content)
     tables = self._tables(environment)
@@ -171,12 +172,12 @@ class RunState:
   def _read(self, directory: pathlib.Path) -> None:
     content = _read_state(directory)
     tables = whole_files.decode((directory / _ARRAYS).read_bytes())
-    self._saver.restore(content["replay"])
+    (manifest,), (actor,) = content["replays"], content["actors"]
+    self._saver.restore(manifest)
     status = self._trackable.read(str(directory / _AGENT))
     status.assert_consumed()
     self.actor.set_state(
-      content["actor"],
-      EnvironmentState(content["environment"], tables["actions"]),
+      actor, EnvironmentState(actor["environment"], tables["actions"])
     )
     self.step = self.actor.step
     text = (directory / _METRICS).read_text()

@@ -52,7 +52,7 @@ def train(config: Config, directory: RunDirectory) -> Outcome:
   Returns:
     How it ended.
   """
-  config = directory.with_horizon(config.completed())
+  config = directory.as_begun(config.completed(), runs.note)
   # Before the directory is touched, for most mistakes show here.
   state = RunState(config, directory)
   try:
