@@ -49,9 +49,23 @@ test: $(READY) lint ## Everything but the slow tests, on TensorFlow 2.21
 test-slow: $(READY) ## The slow tests only
 	$(BIN)/python -m pytest -m slow $(PYTEST_FLAGS)
 
+# What depends on TensorFlow's version: TF-Agents' own parts and Reverb, graphs
+# and XLA, exports, short runs and their checkpoints.
+TF215_TESTS = tests/test_keras2.py tests/policies \
+  tests/agents/test_tf_agents_pieces.py \
+  tests/agents/test_agents_against_tf_agents.py \
+  tests/agents/test_mmdqn_agent.py \
+  tests/replay/test_replay_buffer.py \
+  tests/serving/test_serving_export.py \
+  tests/train/test_train_parts.py tests/train/test_train_run.py
+
 .PHONY: test-tf215
-test-tf215: $(READY215) ## The tests on TensorFlow 2.15, Reverb included
-	$(VENV215)/bin/python -m pytest -m "not slow" -n 2 $(PYTEST_FLAGS)
+test-tf215: $(READY215) ## What depends on TensorFlow's version, on 2.15
+	$(VENV215)/bin/python -m pytest -m "not slow" -n 2 $(TF215_TESTS) $(PYTEST_FLAGS)
+
+.PHONY: coverage
+coverage: $(READY) ## Which lines the fast tests run
+	$(BIN)/python -m pytest -m "not slow" -n 2 --cov=tf_mmdrl $(PYTEST_FLAGS)
 
 .PHONY: bench
 bench: $(READY) ## The loss and update benchmarks (the machine should be idle)

@@ -47,6 +47,7 @@ EXTRAS = {
     # The reference that Atari observations are held to needs it; with numpy 1.
     "opencv-python-headless<4.12",
     "pytest",
+    "pytest-cov",
     "pytest-xdist",
     "ruff",
   ],
