@@ -277,6 +277,11 @@ def test_protocols():
     assert (protocol.noop_max, protocol.sticky_actions) == (30, 0.0)
   for protocol in (atari.PAPER_EVALUATION, atari.STICKY_EVALUATION):
     assert not protocol.clip_rewards and not protocol.life_loss
+  for protocol in (atari.AUTHORS_TRAINING, atari.AUTHORS_EVALUATION):
+    assert (protocol.noop_max, protocol.max_frames) == (30, 4 * 27_000)
+    assert protocol.life_loss and protocol.exact
+  assert atari.AUTHORS_TRAINING.clip_rewards
+  assert not atari.AUTHORS_EVALUATION.clip_rewards
   assert atari.PAPER_TRAINING.life_loss
   assert atari.PAPER_TRAINING.clip_rewards
 

@@ -59,6 +59,8 @@ def test_chain_length():
   [
     ("paper", False, atari.PAPER_TRAINING),
     ("paper", True, atari.PAPER_EVALUATION),
+    ("authors", False, atari.AUTHORS_TRAINING),
+    ("authors", True, atari.AUTHORS_EVALUATION),
     ("sticky", False, atari.STICKY_TRAINING),
     ("sticky", True, atari.STICKY_EVALUATION),
   ],

@@ -3,12 +3,14 @@
 The emulators and the preprocessing run in ale-py's threads. This adapter stacks
 the pictures, turns steps into TF-Agents' time steps, keeps the raw rewards
 beside the clipped ones, ends episodes at life losses for learning only, and
-checks actions, since ale-py waits forever on one that is out of range.
+checks actions, since ale-py waits forever on one that is out of range. For
+protocols that are `exact` it does the same on top of `exact_atari`.
 """
 
 import dataclasses
 from typing import Any, Optional
 
+import gymnasium
 import numpy as np
 from ale_py import roms, vector_env
 from tf_agents.specs import array_spec
@@ -16,8 +18,10 @@ from tf_agents.trajectories import time_step as ts
 from tf_agents.typing import types
 
 from tf_mmdrl.core import errors, game_names
-from tf_mmdrl.environments import base, spaces
+from tf_mmdrl.environments import base, exact_atari, snapshot, spaces
 from tf_mmdrl.environments.atari_protocols import (
+  AUTHORS_EVALUATION,
+  AUTHORS_TRAINING,
   PAPER_EVALUATION,
   PAPER_TRAINING,
   PROTOCOLS,
@@ -27,6 +31,8 @@ from tf_mmdrl.environments.atari_protocols import (
 )
 
 __all__ = [
+  "AUTHORS_EVALUATION",
+  "AUTHORS_TRAINING",
   "PAPER_EVALUATION",
   "PAPER_TRAINING",
   "PROTOCOLS",
@@ -71,15 +77,24 @@ class AtariEnvironment(base.Environment):
     if num_envs < 1:
       raise errors.UserError(f"num_envs must be at least 1, got {num_envs}")
     self.protocol = protocol
-    self._env = _vector_env(rom_id(game), num_envs, num_threads, protocol)
+    rom = rom_id(game)
+    self._env: Any
+    self._ale: Any
+    if protocol.exact:
+      self._env = exact_atari.Emulators(rom, num_envs, protocol)
+      self._ale = self._env
+    else:
+      self._env = _vector_env(rom, num_envs, num_threads, protocol)
+      self._ale = self._env.ale
     self._batch = (num_envs,)
+    self._strengths = np.ones(self._batch, np.float32)  # of paddles: full
     self.seed(seed)
     size = protocol.screen_size
     self._observation_spec = array_spec.BoundedArraySpec(
       (size, size, protocol.stack), np.uint8, 0, 255, "observation"
     )
     self._action_spec = spaces.spec_from_space(
-      self._env.single_action_space, "action"
+      gymnasium.spaces.Discrete(len(self._ale.get_action_set())), "action"
     )
 
   @property
@@ -107,7 +122,7 @@ class AtariEnvironment(base.Environment):
 
   def action_meanings(self) -> list[str]:
     """What each action does, for example `["NOOP", "FIRE", "RIGHT"]`."""
-    return [action.name for action in self._env.ale.get_action_set()]
+    return [action.name for action in self._ale.get_action_set()]
 
   def seed(self, seed: types.Seed) -> None:
     """Makes the next `reset` start the stream of this seed."""
@@ -118,13 +133,42 @@ class AtariEnvironment(base.Environment):
     """Closes the games."""
     self._env.close()
 
+  def get_state(self) -> dict[str, Any]:
+    """The exact state, if the protocol is `exact`."""
+    if not self.protocol.exact:
+      raise self._no_state("lies in ale-py's emulators, which cannot give it")
+    step, games = self._current_time_step, None
+    if step is not None:
+      games = {
+        "emulators": self._env.get_state(),
+        "time_step": tuple(step),
+        "info": self._info,
+      }
+    return {
+      "games": snapshot.capture(games),
+      "next_seed": snapshot.capture(self._next_seed),
+    }
+
+  def set_state(self, state: dict[str, Any]) -> None:
+    """Continues exactly as the environment that gave this state would have."""
+    if not self.protocol.exact:
+      raise self._no_state("lies in ale-py's emulators, which cannot take it")
+    self._next_seed = snapshot.restore(None, state["next_seed"])
+    games = snapshot.restore(None, state["games"])
+    if games is None:  # not yet begun
+      self._current_time_step = None
+      return
+    self._env.set_state(games["emulators"])
+    self._current_time_step = ts.TimeStep(*games["time_step"])
+    self._info = games["info"]
+    self._stacks = self._current_time_step.observation
+    self._stacks.setflags(write=False)
+    self._lives, self._score = self._info["lives"], self._info["score"]
+
   def _seed_at(self, boundary: int) -> np.ndarray:
     # One seed a game. Not ale-py's seed, seed + 1, ...: there the games of
     # neighbouring seeds would be the same ones.
     return base.derive_seeds(self._seed, boundary, self.batch_size)
-
-  def _no_state(self, reason: str) -> errors.UserError:
-    return super()._no_state("lies in ale-py's emulators, which cannot give it")
 
   def _reset(self) -> ts.TimeStep:
     pictures: np.ndarray
@@ -135,7 +179,6 @@ class AtariEnvironment(base.Environment):
     self._score = np.zeros(self._batch)
     shape = self._batch + self._observation_spec.shape
     self._stacks = np.zeros(shape, np.uint8)
-    self._strengths = np.ones(self._batch, np.float32)  # of paddles: full
     outcome = np.zeros(self._batch), none, none
     return self._time_step(pictures, *outcome, info, first=~none)
 
@@ -145,9 +188,9 @@ class AtariEnvironment(base.Environment):
     )
     # ale-py resets a game at the step after its end, as TF-Agents does.
     first = self._info["game_over"]
-    self._env.ale.send(action, self._strengths)
+    self._ale.send(action, self._strengths)
     self._stacks = _shifted(self._stacks)  # while ale-py's threads play
-    return self._time_step(*self._env.ale.recv(), first=first)
+    return self._time_step(*self._ale.recv(), first=first)
 
   def _time_step(
     self,
@@ -161,10 +204,13 @@ class AtariEnvironment(base.Environment):
   ) -> ts.TimeStep:
     raw_reward = reward.astype(np.float32)
     score = self._score + raw_reward
-    life_lost = info["lives"] < self._lives
+    # An emulator that plays frame by frame knows better than two counts do.
+    life_lost = info.get("life_lost", info["lives"] < self._lives)
     game_over = terminated | truncated
     step_type = np.where(game_over, ts.StepType.LAST, ts.StepType.MID)
     self._stacks[..., -1] = pictures[:, 0]
+    if self.protocol.exact and self.protocol.life_loss:
+      self._stacks[life_lost & ~game_over, ..., :-1] = 0
     if first.any():
       self._stacks[first, ..., :-1] = 0
       score[first], life_lost[first] = 0, False
@@ -241,10 +287,10 @@ def load(
       `"space_invaders"`, `"ALE/Pong-v5"`.
     num_envs: B, how many games are played at once.
     num_threads: threads that step them; 0 means one for each core. The games
-      do not depend on it.
+      do not depend on it, and exact protocols do without threads.
     seed: for no-ops and sticky actions. Equal seeds and actions give equal
       games; each of the B games has a seed of its own.
-    protocol: for example `PAPER_TRAINING` or `STICKY_EVALUATION`.
+    protocol: for example `PAPER_TRAINING` or `AUTHORS_EVALUATION`.
     **changes: fields of the protocol to change, for example `noop_max=0`.
 
   Returns:

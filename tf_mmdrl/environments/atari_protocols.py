@@ -1,8 +1,12 @@
-"""How Atari games are played: the paper's protocol and the sticky one."""
+"""How Atari games are played: three protocols, and what they consist of."""
 
 import dataclasses
 
 from tf_mmdrl.core import errors
+
+# The last two frames of a step are looked at. A console may need two before
+# them to draw all of its screen, which a saved state does not hold.
+_LEAST_SKIP = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +28,11 @@ class Protocol:
       goes on: only learning sees an end.
     max_frames: where a game is cut off (LAST, discount 1); no-ops not counted.
     full_action_space: all 18 actions instead of those the game reacts to.
+    exact: whether the code of MMDQN's authors is followed in what ale-py's
+      vector environment cannot do, at less speed: no-ops are agent steps, from
+      1 to `noop_max`; `life_loss` also stops the frame skip and clears the
+      stack; `max_frames` are counted in agent steps, and a game cut off there
+      has discount 0.
   """
 
   frame_skip: int = 4
@@ -36,6 +45,7 @@ class Protocol:
   life_loss: bool = False
   max_frames: int = 108_000
   full_action_space: bool = False
+  exact: bool = False
 
   def __post_init__(self):
     for name in ("frame_skip", "screen_size", "stack", "max_frames"):
@@ -51,15 +61,27 @@ class Protocol:
       raise errors.UserError(
         f"sticky_actions must lie within [0, 1], got {self.sticky_actions}"
       )
+    if self.exact and not (self.max_pool and self.frame_skip >= _LEAST_SKIP):
+      raise errors.UserError(
+        f"an exact protocol needs max_pool and a frame_skip of {_LEAST_SKIP} or"
+        f" more, got max_pool={self.max_pool} and frame_skip={self.frame_skip};"
+        " pass exact=False, or leave these as they are"
+      )
 
 
 PAPER_TRAINING = Protocol(noop_max=30, clip_rewards=True, life_loss=True)
 PAPER_EVALUATION = Protocol(noop_max=30)
+AUTHORS_TRAINING = dataclasses.replace(PAPER_TRAINING, exact=True)
+# In the authors' code lost lives clear stacks in evaluations, too.
+AUTHORS_EVALUATION = dataclasses.replace(
+  PAPER_EVALUATION, life_loss=True, exact=True
+)
 STICKY_TRAINING = Protocol(sticky_actions=0.25, clip_rewards=True)
 STICKY_EVALUATION = Protocol(sticky_actions=0.25)
 
 # Name -> (training, evaluation), for commands.
 PROTOCOLS = {
   "paper": (PAPER_TRAINING, PAPER_EVALUATION),
+  "authors": (AUTHORS_TRAINING, AUTHORS_EVALUATION),
   "sticky": (STICKY_TRAINING, STICKY_EVALUATION),
 }

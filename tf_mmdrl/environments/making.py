@@ -34,7 +34,8 @@ def make_environment(
     num_envs: B. Without it Atari games come in eights and the others as one
       environment that is not batched.
     seed: equal seeds and actions give equal episodes.
-    protocol: of Atari games, `"paper"` or `"sticky"`; see `atari.PROTOCOLS`.
+    protocol: of Atari games, `"paper"`, `"authors"` or `"sticky"`; see
+      `atari.PROTOCOLS`.
     evaluation: whether Atari games are those to evaluate on: whole games with
       their raw rewards.
     max_episode_steps: where an episode is cut off; where the environment does

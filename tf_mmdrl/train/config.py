@@ -27,8 +27,9 @@ class EnvironmentConfig(settings.Group):
   protocol: str = settings.setting(
     "paper",
     "how Atari games are played; paper: begun with up to 30 no-ops, and a lost"
-    " life is an end for learning; sticky: actions are repeated at random",
-    choices=("paper", "sticky"),
+    " life is an end for learning; authors: the same as in the code of MMDQN's"
+    " authors, exactly but slower; sticky: actions are repeated at random",
+    choices=("paper", "authors", "sticky"),
   )
   max_episode_steps: int = settings.setting(
     0,
@@ -39,7 +40,8 @@ class EnvironmentConfig(settings.Group):
   rebuild_period: int = settings.setting(
     100_000,
     "steps after which environments that cannot save their state, such as"
-    " Atari games, start anew; a resumed run plays again what came since then",
+    " Atari games unless environment.protocol=authors, start anew; a resumed"
+    " run plays again what came since then",
     low=1,
   )
 

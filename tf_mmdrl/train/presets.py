@@ -1,7 +1,7 @@
 """Configurations with a name.
 
-`published` is the Atari experiment of an algorithm's own paper, `paper` that of
-MMDQN's whatever the algorithm; the others are for one machine.
+`published` has the Atari hyperparameters of an algorithm's own paper, `paper`
+those of MMDQN's whatever the algorithm; the others are for one machine.
 """
 
 from typing import Dict, NamedTuple, Optional
@@ -121,13 +121,12 @@ _ATARI = Config().replace(
 
 # What all papers of this family share, since DQN: the games and their rewards,
 # the discount, the network, replay, an update of 32 examples every 4 steps, and
-# how fast epsilon falls. The rest is `published` in the algorithms' files. Each
-# iteration is 250k steps of training, which begin with a new game, and 125k of
-# evaluation.
+# how fast epsilon falls. The rest is `published` in the algorithms' files. An
+# iteration is 250k steps of training and 125k of evaluation. Games are played
+# as in the code of MMDQN's authors, and none is cut at the end of an iteration;
+# docs/environments.md lists what still differs.
 _PROTOCOL = Config().replace(
-  environment=dict(
-    name="Breakout", num_envs=1, protocol="paper", rebuild_period=250_000
-  ),
+  environment=dict(name="Breakout", num_envs=1, protocol="authors"),
   agent=dict(gamma=0.99, n_step=1, unit="1"),
   network=dict(torso="nature", output_scale=1.0),
   replay=dict(capacity=1_000_000),
@@ -177,11 +176,13 @@ PRESETS: Dict[str, Preset] = {
   "minatar": Preset("any MinAtar game, 3M steps", _MINATAR),
   "atari": Preset("any Atari game on one desktop machine, 10M steps", _ATARI),
   _PAPER: Preset(
-    "the MMDQN paper's Atari experiments to the letter, 200 x 250k steps",
+    "the MMDQN paper's Atari experiments with its authors' rules of play,"
+    " 200 x 250k steps",
     _PROTOCOL,
   ),
   PUBLISHED: Preset(
-    "the Atari experiments of the paper of --agent, 200 x 250k steps",
+    "the hyperparameters of the paper of --agent in games played as in preset"
+    " paper, 200 x 250k steps",
     _PROTOCOL,
   ),
   "atari-100k": Preset(
