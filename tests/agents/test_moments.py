@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_mmdrl.agents import compiling, moments
+from tf_mmdrl.agents import moments, optimizers
 from tf_mmdrl.agents import unit as units
 from tf_mmdrl.networks import streams
 
@@ -77,7 +77,7 @@ def _weights():
 def _ready(make, weights):
   """An optimizer that has seen something, the same whenever it is made."""
   optimizer = make()
-  compiling.build_optimizer(optimizer, weights)
+  optimizers.build(optimizer, weights)
   _fill(optimizer)
   return optimizer
 
@@ -183,7 +183,7 @@ def test_only_what_belongs_to_the_last_layer_changes(name):
   assert len(last) == 2
   kept = {
     id(weight): list(moments.of(agent._optimizer, weight))
-    for weight in agent._trained()
+    for weight in agent._network.trainable_weights
   }
   old = {
     key: [m.variable.numpy() for m in found] for key, found in kept.items()
@@ -245,6 +245,6 @@ def test_what_is_known_is_not_spoken_of(capfd):
   ema = [lambda: _KERAS.Adam(0.1, use_ema=True)]
   for make in [*makers, *ema, _OwnAdam]:
     optimizer = make()
-    compiling.build_optimizer(optimizer, weights)
+    optimizers.build(optimizer, weights)
     moments.tell_unknown("MMDQNAgent", optimizer, weights)
   assert "warning: MMDQN" not in capfd.readouterr().err

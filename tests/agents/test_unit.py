@@ -87,7 +87,7 @@ def test_powers_of_two_change_no_bit_of_learning(name, k):
     assert losses[0] == losses[1]
   assert float(agents[0].unit) > 1000
   assert float(agents[1].unit) == float(agents[0].unit) * 2.0**k
-  for one, other in zip(*(agent._trained() for agent in agents)):
+  for one, other in zip(*(a._network.trainable_weights for a in agents)):
     np.testing.assert_array_equal(one, other)
   ours, theirs = (_returns(agent._network).values for agent in agents)
   np.testing.assert_array_equal(theirs, 2.0**k * ours)

@@ -7,7 +7,7 @@ importance weights -> mean -> clip, optimizer, target network.
 """
 
 import functools
-from typing import Optional, Sequence, Union
+from typing import Optional, Union
 
 import tensorflow as tf
 from tf_agents.agents import tf_agent
@@ -23,6 +23,7 @@ from tf_mmdrl.agents import (
   compiling,
   keywords,
   moments,
+  optimizers,
   predicting,
   replicas,
   sight,
@@ -33,7 +34,6 @@ from tf_mmdrl.agents import (
 from tf_mmdrl.agents import unit as units
 from tf_mmdrl.agents.auxiliary import Auxiliary, Batch
 from tf_mmdrl.agents.predicting import Use
-from tf_mmdrl.agents.unit import Group
 from tf_mmdrl.core import specs
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.losses import Loss
@@ -178,8 +178,12 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       beyond_what=loss.beyond_what,
     )
     self._optimizer = optimizer
+    # Anew at each call: layers may be frozen.
+    self._groups = functools.partial(
+      optimizers.groups, self._network, optimizer, auxiliary
+    )
     for group in self._groups():
-      compiling.build_optimizer(*group)
+      optimizers.build(*group)
     if not self._unit_stays:
       moments.tell_unknown(typed, *self._groups()[0])
     self._n = n_step_update
@@ -277,8 +281,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     for group in self._groups():
       known = {id(variable) for variable in variables}
       variables += [v for v in group.weights if id(v) not in known]
-      own = group.optimizer.variables  # a method in older optimizers
-      variables += own() if callable(own) else own
+      variables += optimizers.variables(group.optimizer)
     own = [*self._unit.variables, *self._sight.variables]
     return [*variables, *own, self.train_step_counter]
 
@@ -287,18 +290,6 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
 
   # What unit="auto" aims at.
   _UNITS_OF_A_RETURN = units.WANTED
-
-  def _groups(self) -> Sequence[Group]:
-    """All weights that learn, by optimizer."""
-    trained = self._network.trainable_weights
-    if self._auxiliary is None:
-      return [Group(self._optimizer, trained)]
-    others = self._auxiliary.weights(self._network)
-    theirs = {id(weight) for weight in others}
-    return [
-      Group(self._optimizer, [w for w in trained if id(w) not in theirs]),
-      Group(self._auxiliary.optimizer, others),
-    ]
 
   def _initialize(self):
     self._copy_to_target(tau=1.0)
@@ -356,7 +347,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     replicas.in_one_place(self._after, update.beyond_reach)
     updates.summarize(
       update,
-      self._trained(),
+      optimizers.weights(self._groups()),
       self.train_step_counter,
       unit=self.unit,
       beyond_reach=self.beyond_reach,
@@ -382,12 +373,9 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   def _loss(self, experience, weights=None, training=False):
     return self._forward(experience, weights, training).loss_info
 
-  def _trained(self) -> list:
-    return [weight for group in self._groups() for weight in group.weights]
-
   def _compute_update(self, experience, weights) -> updates.Update:
     """The loss, and its gradients, clipped."""
-    variables = self._trained()
+    variables = optimizers.weights(self._groups())
     with tf.GradientTape() as tape:
       update = self._forward(experience, weights, training=True)
       # Each loss has no gradient in the other's weights, so one pass does.
@@ -417,10 +405,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     )
 
   def _apply(self, gradients):
-    gradients = list(gradients)
-    for optimizer, weights in self._groups():
-      own, gradients = gradients[: len(weights)], gradients[len(weights) :]
-      optimizer.apply_gradients(zip(own, weights))
+    optimizers.apply_gradients(self._groups(), gradients)
 
   def _forward(self, experience, weights, training) -> updates.Update:
     """The loss of a batch of experience."""

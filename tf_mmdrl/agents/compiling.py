@@ -1,4 +1,4 @@
-"""Which way to compile an update, and optimizers that are ready for it."""
+"""Which way to compile an update."""
 
 from typing import NamedTuple, Optional
 
@@ -36,22 +36,3 @@ def resolve(jit_compile: Optional[bool]) -> Plan:
   # illegal instruction.
   half = tf.keras.mixed_precision.global_policy().compute_dtype == "bfloat16"
   return Plan(half or bool(tf.config.list_physical_devices("GPU")), True)
-
-
-def build_optimizer(optimizer, variables) -> None:
-  """Makes the optimizer's own variables now.
-
-  A function compiled by XLA may not make variables, and a checkpoint can only
-  restore those that exist.
-
-  Args:
-    optimizer: of Keras (either generation) or of tf.compat.v1.
-    variables: what it will optimise.
-  """
-  if hasattr(optimizer, "build"):
-    optimizer.build(variables)
-  elif hasattr(optimizer, "_create_all_weights"):  # Keras' legacy optimizers
-    optimizer._create_all_weights(variables)
-  elif hasattr(optimizer, "_create_slots"):  # tf.compat.v1.train
-    with tf.init_scope():
-      optimizer._create_slots(variables)

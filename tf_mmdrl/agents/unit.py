@@ -10,11 +10,12 @@ PopArt (van Hasselt et al., "Learning values across many orders of magnitude",
 2016) changes its scale in the same way, at every update and up to rounding.
 """
 
-from typing import Iterable, NamedTuple, Sequence, Tuple, Union
+from typing import Iterable, Tuple, Union
 
 import tensorflow as tf
 
 from tf_mmdrl.agents import moments
+from tf_mmdrl.agents.optimizers import Group
 from tf_mmdrl.core import errors
 from tf_mmdrl.ops import return_size
 
@@ -39,13 +40,6 @@ def state(value, dtype: tf.DType, name: str) -> tf.Variable:
     name=name,
     aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
   )
-
-
-class Group(NamedTuple):
-  """Weights and the optimizer that moves them."""
-
-  optimizer: tf.keras.optimizers.Optimizer
-  weights: Sequence[tf.Variable]
 
 
 class Unit(tf.Module):
