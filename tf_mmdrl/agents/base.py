@@ -23,6 +23,7 @@ from tf_mmdrl.agents import (
   compiling,
   keywords,
   moments,
+  network_pair,
   optimizers,
   predicting,
   replicas,
@@ -37,7 +38,6 @@ from tf_mmdrl.agents.predicting import Use
 from tf_mmdrl.core import specs
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.losses import Loss
-from tf_mmdrl.networks.units import with_unit
 from tf_mmdrl.ops import return_size
 from tf_mmdrl.policies import player, scores
 
@@ -136,40 +136,35 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     typed = type(self).__name__  # for errors
     self._loss_function = loss
     self._auxiliary = auxiliary
-    return_network, target_return_network = keywords.networks(
+    networks = keywords.networks(
       type(self), return_network, target_return_network, names
     )
     keywords.check_optimizer(type(self), optimizer)
     num_actions = specs.num_actions(action_spec)
     checks.check_observation(time_step_spec.observation, typed)
     checks.check_options(n_step_update, munchausen, double)
-    checks.check_network(return_network, typed, implicit=samples is not None)
-    self._check_network(return_network)
+    checks.check_network(networks.online, typed, implicit=samples is not None)
+    self._check_network(networks.online)
     self._splitter = observation_and_action_constraint_splitter
     observation_spec, _ = player.split(
       time_step_spec.observation, self._splitter
     )
-    self._network = return_network = with_unit(return_network)
-    return_network.create_variables(observation_spec)
-    checks.check_output(return_network, num_actions)
-    if target_return_network is not None:
-      target_return_network = with_unit(target_return_network)
-      target_return_network.create_variables(observation_spec)
-      checks.check_output(target_return_network, num_actions)
-      checks.check_target(return_network, target_return_network, typed)
-    self._target_network = common.maybe_copy_target_network_with_checks(
-      return_network,
-      target_return_network,
-      "TargetNetwork",
-      input_spec=observation_spec,
+    self._networks = network_pair.make(
+      *networks,
+      observation_spec,
+      num_actions,
+      tau=target_update_tau,
+      period=target_update_period,
+      agent=typed,
     )
+    # For checkpoints, which see no further than attributes.
+    self._network, self._target_network = self._networks.both
     self._unit = units.Unit(unit, self._UNITS_OF_A_RETURN)
-    both = (self._network, self._target_network)
-    for net in both:
+    for net in self._networks.both:
       if not self._unit.is_auto:
         net.unit.assign(self._unit.initial)
     self._unit_stays = not self._unit.is_auto or not all(
-      hasattr(net, "unit_changes") for net in both
+      hasattr(net, "unit_changes") for net in self._networks.both
     )
     self._sight = sight.Sight(
       self._unit,
@@ -187,8 +182,6 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     if not self._unit_stays:
       moments.tell_unknown(typed, *self._groups()[0])
     self._n = n_step_update
-    self._target_update_tau = target_update_tau
-    self._target_update_period = target_update_period
     self._gamma = gamma
     self._reward_scale_factor = reward_scale_factor
     self._gradient_clipping = gradient_clipping
@@ -223,7 +216,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       return policies.ReturnPolicy(
         time_step_spec,
         action_spec,
-        return_network,
+        self._network,
         observation_and_action_constraint_splitter=self._splitter,
         emit_log_probability=emit_log_probability,
         **policy_options,
@@ -292,15 +285,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   _UNITS_OF_A_RETURN = units.WANTED
 
   def _initialize(self):
-    self._copy_to_target(tau=1.0)
-
-  def _copy_to_target(self, tau):
-    return common.soft_variables_update(
-      self._network.variables,
-      self._target_network.variables,
-      tau,
-      tau_non_trainable=1.0,
-    )
+    self._networks.copy_to_target()
 
   def _statistics(self, experience, weights) -> tf.Tensor:
     """What a batch says of the size of returns."""
@@ -319,12 +304,12 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   def _change_unit(self, unit, is_first) -> None:
     if not self._unit.is_auto:
       return
-    both = (self._network, self._target_network)
     due = unit != self.unit
     if self._unit_stays:
       due &= is_first  # which weights to change is not known
     replicas.when(
-      due, lambda: units.change(both, self._groups(), unit, is_first)
+      due,
+      lambda: units.change(self._networks.both, self._groups(), unit, is_first),
     )
 
   def _train(self, experience, weights):
@@ -362,12 +347,10 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   def _after(self, beyond_reach: tf.Tensor) -> None:
     """What follows an update now and then."""
     step = self.train_step_counter
-    copies = step % self._target_update_period == 0
-    looks = sight.is_due(step - 1)  # as it was in the update
-
-    replicas.when(copies, lambda: self._copy_to_target(self._target_update_tau))
+    self._networks.update_target(step)
     replicas.when(
-      looks, lambda: self._sight.look(beyond_reach, self.unit, step)
+      sight.is_due(step - 1),  # as it was in the update
+      lambda: self._sight.look(beyond_reach, self.unit, step),
     )
 
   def _loss(self, experience, weights=None, training=False):
