@@ -38,7 +38,6 @@ from tf_mmdrl.agents.predicting import Use
 from tf_mmdrl.core import specs
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.losses import Loss
-from tf_mmdrl.ops import return_size
 from tf_mmdrl.policies import player, scores
 
 
@@ -160,18 +159,6 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     # For checkpoints, which see no further than attributes.
     self._network, self._target_network = self._networks.both
     self._unit = units.Unit(unit, self._UNITS_OF_A_RETURN)
-    for net in self._networks.both:
-      if not self._unit.is_auto:
-        net.unit.assign(self._unit.initial)
-    self._unit_stays = not self._unit.is_auto or not all(
-      hasattr(net, "unit_changes") for net in self._networks.both
-    )
-    self._sight = sight.Sight(
-      self._unit,
-      unit_stays=self._unit_stays,
-      agent=typed,
-      beyond_what=loss.beyond_what,
-    )
     self._optimizer = optimizer
     # Anew at each call: layers may be frozen.
     self._groups = functools.partial(
@@ -179,16 +166,30 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     )
     for group in self._groups():
       optimizers.build(*group)
-    if not self._unit_stays:
+    plan = compiling.resolve(jit_compile)
+    self._follow_unit = units.Follower(
+      self._unit,
+      self._networks,
+      self._groups,
+      n=n_step_update,
+      gamma=gamma,
+      reward_scale_factor=reward_scale_factor,
+      xla=plan.pieces,
+    )
+    if not self._follow_unit.stays:
       moments.tell_unknown(typed, *self._groups()[0])
+    self._sight = sight.Sight(
+      self._unit,
+      unit_stays=self._follow_unit.stays,
+      agent=typed,
+      beyond_what=loss.beyond_what,
+    )
     self._n = n_step_update
     self._gamma = gamma
     self._reward_scale_factor = reward_scale_factor
     self._gradient_clipping = gradient_clipping
     # Without autograph, which would hide errors behind its own.
     compiled = functools.partial(tf.function, autograph=False)
-    plan = compiling.resolve(jit_compile)
-    self._measure = compiled(self._measure_and_follow, jit_compile=plan.pieces)
     self._compute = compiled(self._compute_update, jit_compile=plan.networks)
     self._losses = compiled(loss.__call__, jit_compile=plan.pieces)
     self._apply_compiled = compiled(self._apply, jit_compile=plan.pieces)
@@ -287,38 +288,8 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
   def _initialize(self):
     self._networks.copy_to_target()
 
-  def _statistics(self, experience, weights) -> tf.Tensor:
-    """What a batch says of the size of returns."""
-    steps = transitions.steps(experience, n=self._n, gamma=self._gamma)
-    counts = steps.mask if weights is None else steps.mask * weights
-    reward = self._reward_scale_factor * steps.reward
-    return return_size.statistics(reward, steps.discount, counts)
-
-  def _follow_unit(self, statistics) -> None:
-    """Measures returns, and changes the unit if they have left it."""
-    self._change_unit(*self._unit.follow(statistics, self.unit))
-
-  def _measure_and_follow(self, experience, weights):
-    return self._unit.follow(self._statistics(experience, weights), self.unit)
-
-  def _change_unit(self, unit, is_first) -> None:
-    if not self._unit.is_auto:
-      return
-    due = unit != self.unit
-    if self._unit_stays:
-      due &= is_first  # which weights to change is not known
-    replicas.when(
-      due,
-      lambda: units.change(self._networks.both, self._groups(), unit, is_first),
-    )
-
   def _train(self, experience, weights):
-    if tf.distribute.has_strategy():
-      replicas.in_one_place(
-        self._follow_unit, self._statistics(experience, weights)
-      )
-    else:
-      self._change_unit(*self._measure(experience, weights))
+    self._follow_unit(experience, weights)
     update = self._compute(experience, weights)
     finite = updates.stop_unless_finite(update, self.train_step_counter)
     with tf.control_dependencies([] if finite is None else [finite]):

@@ -10,11 +10,12 @@ PopArt (van Hasselt et al., "Learning values across many orders of magnitude",
 2016) changes its scale in the same way, at every update and up to rounding.
 """
 
-from typing import Iterable, Tuple, Union
+from typing import Callable, Iterable, Sequence, Tuple, Union
 
 import tensorflow as tf
 
-from tf_mmdrl.agents import moments
+from tf_mmdrl.agents import moments, replicas, transitions
+from tf_mmdrl.agents.network_pair import NetworkPair
 from tf_mmdrl.agents.optimizers import Group
 from tf_mmdrl.core import errors
 from tf_mmdrl.ops import return_size
@@ -112,6 +113,87 @@ class Unit(tf.Module):
       tf.clip_by_value(size.exponent, -126, 127)
     )
     return tf.where(size.known, found, 0.0)
+
+
+class Follower:
+  """Lets the unit of an agent's networks follow the returns that it sees.
+
+  Attributes:
+    stays: whether the unit cannot follow, because it is a number or because
+      which weights of the networks to change is not known.
+  """
+
+  def __init__(
+    self,
+    unit: Unit,
+    networks: NetworkPair,
+    groups: Callable[[], Sequence[Group]],
+    *,
+    n: int,
+    gamma: float,
+    reward_scale_factor: float,
+    xla: bool,
+  ):
+    """Gives networks the initial unit, if it is a number.
+
+    Args:
+      unit: what measures returns.
+      networks: whose unit follows.
+      groups: gives the weights that learn, by optimizer.
+      n: steps of a return.
+      gamma: discount.
+      reward_scale_factor: what multiplies rewards.
+      xla: whether XLA compiles the measure.
+    """
+    self._unit = unit
+    self._networks = networks
+    self._groups = groups
+    self._n = n
+    self._gamma = gamma
+    self._reward_scale_factor = reward_scale_factor
+    if not unit.is_auto:
+      for net in networks.both:
+        net.unit.assign(unit.initial)
+    self.stays = not unit.is_auto or not all(
+      hasattr(net, "unit_changes") for net in networks.both
+    )
+    # Without autograph, which would hide errors behind its own.
+    self._measure = tf.function(
+      lambda *batch: self._choose(self._statistics(*batch)),
+      autograph=False,
+      jit_compile=xla,
+    )
+
+  def __call__(self, experience, weights) -> None:
+    """Measures returns, and changes the unit if they have left it."""
+    if tf.distribute.has_strategy():
+      replicas.in_one_place(
+        lambda statistics: self._change(*self._choose(statistics)),
+        self._statistics(experience, weights),
+      )
+    else:
+      self._change(*self._measure(experience, weights))
+
+  def _statistics(self, experience, weights) -> tf.Tensor:
+    """What a batch says of the size of returns."""
+    steps = transitions.steps(experience, n=self._n, gamma=self._gamma)
+    counts = steps.mask if weights is None else steps.mask * weights
+    reward = self._reward_scale_factor * steps.reward
+    return return_size.statistics(reward, steps.discount, counts)
+
+  def _choose(self, statistics) -> Tuple[tf.Tensor, tf.Tensor]:
+    return self._unit.follow(statistics, self._networks.online.unit)
+
+  def _change(self, unit: tf.Tensor, is_first: tf.Tensor) -> None:
+    if not self._unit.is_auto:
+      return
+    due = unit != self._networks.online.unit
+    if self.stays:
+      due &= is_first  # which weights to change is not known
+    replicas.when(
+      due,
+      lambda: change(self._networks.both, self._groups(), unit, is_first),
+    )
 
 
 def change(
