@@ -227,7 +227,7 @@ def test_no_loss_moves_the_other_ones_weights(name):
   trained = [weight for group in groups for weight in group.weights]
   assert len({weight.ref() for weight in trained}) == len(trained)
   with tf.GradientTape(persistent=True) as tape:
-    update = agent._forward(batch, None, training=True)
+    update = agent._learning.forward(batch, None, training=True)
   none = tf.UnconnectedGradients.ZERO
   for index, group in enumerate(groups):
     own = [update.loss_info.loss, update.auxiliary_loss][index]

@@ -169,7 +169,7 @@ def test_munchausens_constants_are_in_units():
     presets.get("classic"), ["agent.munchausen=true", "agent.n_step=1"]
   )
   made = factories.agent(config, factories.environment(config))
-  rule = made._target_rule.munchausen
+  rule = made._learning.target_rule.munchausen
   assert (rule.alpha, rule.lowest, rule.temperature) == (0.9, -1.0, 0.03)
 
 

@@ -1,9 +1,8 @@
-"""The one training step that every agent here shares.
+"""The agent that every algorithm here shares, of parts that each do one thing.
 
 An algorithm is a head (the network), a target rule, the Bellman backup and a
-loss. In order: trajectory `[B, n + 1]` -> n-step transition -> distribution of
-the action taken -> target rule -> backup -> loss `[B]` -> episode mask x
-importance weights -> mean -> clip, optimizer, target network.
+loss. A training step: the unit follows returns (`unit`), weights are updated
+(`learning`), and now and then the target network is (`network_pair`).
 """
 
 import functools
@@ -11,18 +10,15 @@ from typing import Optional, Union
 
 import tensorflow as tf
 from tf_agents.agents import tf_agent
-from tf_agents.agents.dqn import dqn_agent
 from tf_agents.networks import network
 from tf_agents.policies import tf_policy
 from tf_agents.typing import types
-from tf_agents.utils import common, eager_utils
 
 from tf_mmdrl import policies
 from tf_mmdrl.agents import (
   checks,
-  compiling,
   keywords,
-  moments,
+  learning,
   network_pair,
   optimizers,
   predicting,
@@ -33,10 +29,7 @@ from tf_mmdrl.agents import (
   updates,
 )
 from tf_mmdrl.agents import unit as units
-from tf_mmdrl.agents.auxiliary import Auxiliary, Batch
-from tf_mmdrl.agents.predicting import Use
-from tf_mmdrl.core import specs
-from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.agents.auxiliary import Auxiliary
 from tf_mmdrl.losses import Loss
 from tf_mmdrl.policies import player, scores
 
@@ -133,104 +126,73 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     """
     tf.Module.__init__(self, name=name)
     typed = type(self).__name__  # for errors
-    self._loss_function = loss
-    self._auxiliary = auxiliary
     networks = keywords.networks(
       type(self), return_network, target_return_network, names
     )
     keywords.check_optimizer(type(self), optimizer)
-    num_actions = specs.num_actions(action_spec)
     checks.check_observation(time_step_spec.observation, typed)
     checks.check_options(n_step_update, munchausen, double)
     checks.check_network(networks.online, typed, implicit=samples is not None)
     self._check_network(networks.online)
-    self._splitter = observation_and_action_constraint_splitter
-    observation_spec, _ = player.split(
-      time_step_spec.observation, self._splitter
-    )
+    splitter = observation_and_action_constraint_splitter
+    observation_spec, _ = player.split(time_step_spec.observation, splitter)
     self._networks = network_pair.make(
       *networks,
       observation_spec,
-      num_actions,
+      action_spec,
       tau=target_update_tau,
       period=target_update_period,
       agent=typed,
     )
-    # For checkpoints, which see no further than attributes.
+    # Checkpoints see no further than attributes.
     self._network, self._target_network = self._networks.both
+    self._optimizer, self._auxiliary = optimizer, auxiliary
+    self._loss_function = loss
+    self._groups = optimizers.Groups(self._network, optimizer, auxiliary)
+    returns = transitions.NStepReturn(n_step_update, gamma, reward_scale_factor)
     self._unit = units.Unit(unit, self._UNITS_OF_A_RETURN)
-    self._optimizer = optimizer
-    # Anew at each call: layers may be frozen.
-    self._groups = functools.partial(
-      optimizers.groups, self._network, optimizer, auxiliary
-    )
-    for group in self._groups():
-      optimizers.build(*group)
-    plan = compiling.resolve(jit_compile)
     self._follow_unit = units.Follower(
-      self._unit,
-      self._networks,
-      self._groups,
-      n=n_step_update,
-      gamma=gamma,
-      reward_scale_factor=reward_scale_factor,
-      xla=plan.pieces,
+      self._unit, self._networks, self._groups, returns, jit_compile, typed
     )
-    if not self._follow_unit.stays:
-      moments.tell_unknown(typed, *self._groups()[0])
     self._sight = sight.Sight(
       self._unit,
       unit_stays=self._follow_unit.stays,
       agent=typed,
       beyond_what=loss.beyond_what,
     )
-    self._n = n_step_update
-    self._gamma = gamma
-    self._reward_scale_factor = reward_scale_factor
-    self._gradient_clipping = gradient_clipping
-    # Without autograph, which would hide errors behind its own.
-    compiled = functools.partial(tf.function, autograph=False)
-    self._compute = compiled(self._compute_update, jit_compile=plan.networks)
-    self._losses = compiled(loss.__call__, jit_compile=plan.pieces)
-    self._apply_compiled = compiled(self._apply, jit_compile=plan.pieces)
     if train_step_counter is None:
       # Not TF-Agents' global step, which all agents of a process would share.
-      train_step_counter = tf.Variable(
-        0,
-        trainable=False,
-        dtype=tf.int64,
-        name="train_step",
-        aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
-      )
+      train_step_counter = units.state(0, tf.int64, "train_step")
     self._predict = predicting.Predictor(
-      self._splitter, samples, seed, train_step_counter
+      splitter, samples, seed, train_step_counter
     )
-    self._target_rule = targets.TargetRule(
-      self._predict,
+    rule = targets.TargetRule(
+      self._predict, *self._networks.both, double, munchausen
+    )
+    self._learning = learning.Learning(
+      rule,
+      loss,
+      auxiliary,
+      self._groups,
+      returns,
+      gradient_clipping=gradient_clipping,
+      jit_compile=jit_compile,
+    )
+    self._make_policy = functools.partial(
+      policies.ReturnPolicy,
+      time_step_spec,
+      action_spec,
       self._network,
-      self._target_network,
-      double=double,
-      munchausen=munchausen,
+      observation_and_action_constraint_splitter=splitter,
+      emit_log_probability=emit_log_probability,
     )
-
-    def make_policy(**policy_options):
-      return policies.ReturnPolicy(
-        time_step_spec,
-        action_spec,
-        self._network,
-        observation_and_action_constraint_splitter=self._splitter,
-        emit_log_probability=emit_log_probability,
-        **policy_options,
-      )
-
-    self._make_policy = make_policy
     if boltzmann_temperature is not None:
       exploration, epsilon_greedy = scores.Boltzmann(boltzmann_temperature), 0.0
     super().__init__(
       time_step_spec,
       action_spec,
-      make_policy(),
-      make_policy(score=exploration, epsilon=epsilon_greedy, noisy=True),
+      self._make_policy(),
+      self._make_policy(score=exploration, epsilon=epsilon_greedy, noisy=True),
       train_sequence_length=n_step_update + 1,
       debug_summaries=debug_summaries,
       summarize_grads_and_vars=summarize_grads_and_vars,
@@ -259,7 +221,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
 
   def look(self, experience, weights=None) -> updates.Update:
     """What `train` would find in this experience; changes nothing."""
-    return self._compute(experience, weights)
+    return self._learning.compute(experience, weights)
 
   def return_size(self) -> tf.Tensor:
     """[] root mean square of returns, from the rewards seen; 0 if unknown."""
@@ -271,11 +233,9 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     Returns:
       Weights, target weights, the optimizers' variables and the counter.
     """
-    variables = [*self._network.variables, *self._target_network.variables]
-    for group in self._groups():
-      known = {id(variable) for variable in variables}
-      variables += [v for v in group.weights if id(v) not in known]
-      variables += optimizers.variables(group.optimizer)
+    variables = self._groups.add_variables(
+      [*self._network.variables, *self._target_network.variables]
+    )
     own = [*self._unit.variables, *self._sight.variables]
     return [*variables, *own, self.train_step_counter]
 
@@ -290,20 +250,12 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
 
   def _train(self, experience, weights):
     self._follow_unit(experience, weights)
-    update = self._compute(experience, weights)
-    finite = updates.stop_unless_finite(update, self.train_step_counter)
-    with tf.control_dependencies([] if finite is None else [finite]):
-      if tf.distribute.get_strategy().num_replicas_in_sync > 1:
-        # Replicas exchange gradients, which a compiled function may not do.
-        self._apply(update.gradients)
-      else:
-        self._apply_compiled(update.gradients)
-      self.train_step_counter.assign_add(1)
+    update = self._learning.update(experience, weights)
     # Not compiled: XLA would copy the weights every time.
     replicas.in_one_place(self._after, update.beyond_reach)
     updates.summarize(
       update,
-      optimizers.weights(self._groups()),
+      self._groups.weights(),
       self.train_step_counter,
       unit=self.unit,
       beyond_reach=self.beyond_reach,
@@ -312,102 +264,10 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     )
     return update.loss_info
 
-  def _natural(self, distribution: ReturnDistribution) -> ReturnDistribution:
-    return distribution.map_values(lambda z: self._network.unit * z)
-
   def _after(self, beyond_reach: tf.Tensor) -> None:
     """What follows an update now and then."""
-    step = self.train_step_counter
-    self._networks.update_target(step)
-    replicas.when(
-      sight.is_due(step - 1),  # as it was in the update
-      lambda: self._sight.look(beyond_reach, self.unit, step),
-    )
+    self._networks.update_target(self.train_step_counter)
+    self._sight.look(beyond_reach, self.unit, self.train_step_counter)
 
   def _loss(self, experience, weights=None, training=False):
-    return self._forward(experience, weights, training).loss_info
-
-  def _compute_update(self, experience, weights) -> updates.Update:
-    """The loss, and its gradients, clipped."""
-    variables = optimizers.weights(self._groups())
-    with tf.GradientTape() as tape:
-      update = self._forward(experience, weights, training=True)
-      # Each loss has no gradient in the other's weights, so one pass does.
-      objective = update.loss_info.loss + update.auxiliary_loss
-    gradients = tape.gradient(objective, variables)
-    if self._gradient_clipping is not None:
-      pairs = eager_utils.clip_gradient_norms(
-        list(zip(gradients, variables)), self._gradient_clipping
-      )
-      gradients = [gradient for gradient, _ in pairs]
-    return update._replace(
-      gradients=gradients, beyond_reach=self._share_beyond(update)
-    )
-
-  def _share_beyond(self, update: updates.Update) -> tf.Tensor:
-    """[] the share out of reach, if it is time to look; 0 otherwise."""
-    if not self._loss_function.has_reach:
-      return tf.zeros([])
-    parts = [
-      part.map_values(lambda z: z / self.unit)
-      for part in (update.predicted, update.target)
-    ]
-    return tf.cond(
-      sight.is_due(self.train_step_counter),
-      lambda: tf.reduce_mean(self._loss_function.share_beyond(*parts)),
-      lambda: tf.zeros([]),
-    )
-
-  def _apply(self, gradients):
-    optimizers.apply_gradients(self._groups(), gradients)
-
-  def _forward(self, experience, weights, training) -> updates.Update:
-    """The loss of a batch of experience."""
-    data = transitions.as_transition(experience, n=self._n, gamma=self._gamma)
-    predicted = self._predict(
-      self._network, data.observation, Use.TAKEN, training
-    ).at(data.action)
-    reward = self._reward_scale_factor * data.reward / self._network.unit
-    target = self._target_rule(data._replace(reward=reward))
-    step = tf.identity(self.train_step_counter)
-    losses = self._losses(predicted, target, step)
-    checks.check_losses(losses, self._loss_function)
-    losses *= data.mask
-    total = common.aggregate_losses(
-      per_example_loss=losses,
-      sample_weight=weights,
-      regularization_loss=self._network.losses,
-    ).total_loss
-    auxiliary_loss = tf.zeros([])
-    if self._auxiliary is not None:
-      observation, _ = player.split(data.observation, self._splitter)
-      auxiliary_loss = common.aggregate_losses(
-        per_example_loss=data.mask
-        * self._auxiliary.loss(
-          self._network,
-          Batch(observation, data.action, predicted, target, step),
-        ),
-        sample_weight=weights,
-      ).total_loss
-    td_error = data.mask * (target.mean() - predicted.mean())
-    td_error *= self._network.unit
-    # Observations on their own: a ReLU may turn NaN into 0.
-    bad = {
-      "observations": updates.num_bad(
-        (data.observation, data.next_observation)
-      ),
-      "rewards": updates.num_bad(data.reward),
-      "predicted particles": updates.num_bad(predicted.values),
-      "target particles": updates.num_bad(target.values),
-      "losses": updates.num_bad((total, auxiliary_loss)),
-    }
-    return updates.Update(
-      tf_agent.LossInfo(total, dqn_agent.DqnLossInfo(losses, td_error)),
-      auxiliary_loss,
-      self._natural(predicted),
-      self._natural(target),
-      bad,
-      beyond_reach=tf.zeros([]),
-      gradients=[],
-      finite=tf.add_n(list(bad.values())) == 0,
-    )
+    return self._learning.forward(experience, weights, training).loss_info

@@ -8,6 +8,7 @@ from tf_agents.networks import network
 from tf_agents.utils import common
 
 from tf_mmdrl.agents import checks, replicas
+from tf_mmdrl.core import specs
 from tf_mmdrl.networks.units import with_unit
 
 
@@ -53,7 +54,7 @@ def make(
   online: network.Network,
   target: Optional[network.Network],
   observation_spec,
-  num_actions: int,
+  action_spec,
   *,
   tau: float,
   period: int,
@@ -65,7 +66,7 @@ def make(
     online: observation -> particles `[B, A, N]`.
     target: of the same make, or None for a copy.
     observation_spec: of the network's part of the observation.
-    num_actions: A.
+    action_spec: of A discrete actions.
     tau: of `NetworkPair`.
     period: of `NetworkPair`.
     agent: the class that the user typed, for errors.
@@ -73,6 +74,7 @@ def make(
   Returns:
     The networks, each with a unit.
   """
+  num_actions = specs.num_actions(action_spec)
   online = _build(online, observation_spec, num_actions)
   if target is not None:
     target = _build(target, observation_spec, num_actions)

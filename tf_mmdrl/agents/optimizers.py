@@ -16,57 +16,63 @@ class Group(NamedTuple):
   weights: Sequence[tf.Variable]
 
 
-def groups(
-  net: network.Network,
-  optimizer: types.Optimizer,
-  auxiliary: Optional[Auxiliary],
-) -> List[Group]:
-  """All weights that learn.
+class Groups:
+  """All weights that learn, and how they move."""
 
-  Args:
-    net: the online network.
-    optimizer: of all its weights that are not the auxiliary's.
-    auxiliary: what else learns, or None.
+  def __init__(
+    self,
+    net: network.Network,
+    optimizer: types.Optimizer,
+    auxiliary: Optional[Auxiliary],
+  ):
+    """Makes the optimizers' own variables.
 
-  Returns:
-    The network's group, and the auxiliary's if there is one.
-  """
-  trained = net.trainable_weights
-  if auxiliary is None:
-    return [Group(optimizer, trained)]
-  others = auxiliary.weights(net)
-  theirs = {id(weight) for weight in others}
-  return [
-    Group(optimizer, [w for w in trained if id(w) not in theirs]),
-    Group(auxiliary.optimizer, others),
-  ]
+    Args:
+      net: the online network.
+      optimizer: of all its weights that are not the auxiliary's.
+      auxiliary: what else learns, or None.
+    """
+    self._net = net
+    self._optimizer = optimizer
+    self._auxiliary = auxiliary
+    for group in self():
+      build(*group)
+
+  def __call__(self) -> List[Group]:
+    """The network's group, and the auxiliary's if there is one."""
+    trained = self._net.trainable_weights
+    if self._auxiliary is None:
+      return [Group(self._optimizer, trained)]
+    others = self._auxiliary.weights(self._net)
+    theirs = {id(weight) for weight in others}
+    return [
+      Group(self._optimizer, [w for w in trained if id(w) not in theirs]),
+      Group(self._auxiliary.optimizer, others),
+    ]
+
+  def weights(self) -> List[tf.Variable]:
+    """The weights of all groups, in order."""
+    return [weight for group in self() for weight in group.weights]
+
+  def apply(self, gradients: Sequence) -> None:
+    """Lets each optimizer move its weights by their gradients, in order."""
+    gradients = list(gradients)
+    for optimizer, weights in self():
+      own, gradients = gradients[: len(weights)], gradients[len(weights) :]
+      optimizer.apply_gradients(zip(own, weights))
+
+  def add_variables(self, variables: Sequence[tf.Variable]) -> list:
+    """Variables, then weights that are not among them and optimizers' own."""
+    variables = list(variables)
+    for group in self():
+      known = {id(variable) for variable in variables}
+      variables += [v for v in group.weights if id(v) not in known]
+      own = group.optimizer.variables  # a method in older optimizers
+      variables += own() if callable(own) else own
+    return variables
 
 
-def weights(grouped: Sequence[Group]) -> List[tf.Variable]:
-  """The weights of all groups, in order."""
-  return [weight for group in grouped for weight in group.weights]
-
-
-def variables(optimizer: types.Optimizer) -> List[tf.Variable]:
-  """What an optimizer keeps."""
-  own = optimizer.variables  # a method in older optimizers
-  return list(own() if callable(own) else own)
-
-
-def apply_gradients(grouped: Sequence[Group], gradients: Sequence) -> None:
-  """Lets each optimizer move its weights.
-
-  Args:
-    grouped: the weights.
-    gradients: of `weights(grouped)`.
-  """
-  gradients = list(gradients)
-  for optimizer, moved in grouped:
-    own, gradients = gradients[: len(moved)], gradients[len(moved) :]
-    optimizer.apply_gradients(zip(own, moved))
-
-
-def build(optimizer: types.Optimizer, moved: Sequence[tf.Variable]) -> None:
+def build(optimizer: types.Optimizer, weights: Sequence[tf.Variable]) -> None:
   """Makes the optimizer's own variables now.
 
   A function compiled by XLA may not make variables, and a checkpoint can only
@@ -74,12 +80,12 @@ def build(optimizer: types.Optimizer, moved: Sequence[tf.Variable]) -> None:
 
   Args:
     optimizer: of Keras (either generation) or of tf.compat.v1.
-    moved: the weights that it will move.
+    weights: what it will move.
   """
   if hasattr(optimizer, "build"):
-    optimizer.build(moved)
+    optimizer.build(weights)
   elif hasattr(optimizer, "_create_all_weights"):  # Keras' legacy optimizers
-    optimizer._create_all_weights(moved)
+    optimizer._create_all_weights(weights)
   elif hasattr(optimizer, "_create_slots"):  # tf.compat.v1.train
     with tf.init_scope():
-      optimizer._create_slots(moved)
+      optimizer._create_slots(weights)

@@ -9,6 +9,7 @@ import sys
 
 import tensorflow as tf
 
+from tf_mmdrl.agents import replicas
 from tf_mmdrl.agents.unit import Unit, state
 
 PERIOD = 64  # updates between two looks
@@ -53,13 +54,19 @@ class Sight(tf.Module):
     self._told = state(False, tf.bool, "told")
 
   def look(self, share: tf.Tensor, unit: tf.Tensor, step: tf.Tensor) -> None:
-    """Averages in the share of one update; says so once if it stays large.
+    """Averages in the share of some updates; says so once if it stays large.
 
     Args:
-      share: [] out of reach, in [0, 1].
+      share: [] out of reach, in [0, 1], if it is due.
       unit: [] natural rewards of one unit.
-      step: [] the train step.
+      step: [] the train step, after the update.
     """
+    replicas.when(
+      is_due(step - 1),  # as it was in the update
+      lambda: self._judge(share, unit, step),
+    )
+
+  def _judge(self, share: tf.Tensor, unit: tf.Tensor, step: tf.Tensor) -> None:
     self._looks.assign_add(1)
     memory = tf.cast(tf.minimum(self._looks, _MEMORY), tf.float32)
     self.beyond.assign_add((share - self.beyond) / memory)

@@ -10,6 +10,20 @@ from tf_mmdrl.core import errors
 from tf_mmdrl.ops import bellman
 
 
+class NStepReturn(NamedTuple):
+  """The return that an agent learns.
+
+  Attributes:
+    n: steps whose rewards are summed.
+    gamma: discount of a step.
+    reward_scale_factor: what multiplies rewards.
+  """
+
+  n: int
+  gamma: float
+  reward_scale_factor: float
+
+
 class Transition(NamedTuple):
   """What one example teaches.
 

@@ -10,13 +10,13 @@ PopArt (van Hasselt et al., "Learning values across many orders of magnitude",
 2016) changes its scale in the same way, at every update and up to rounding.
 """
 
-from typing import Callable, Iterable, Sequence, Tuple, Union
+from typing import Iterable, Optional, Tuple, Union
 
 import tensorflow as tf
 
-from tf_mmdrl.agents import moments, replicas, transitions
+from tf_mmdrl.agents import compiling, moments, replicas, transitions
 from tf_mmdrl.agents.network_pair import NetworkPair
-from tf_mmdrl.agents.optimizers import Group
+from tf_mmdrl.agents.optimizers import Group, Groups
 from tf_mmdrl.core import errors
 from tf_mmdrl.ops import return_size
 
@@ -127,41 +127,38 @@ class Follower:
     self,
     unit: Unit,
     networks: NetworkPair,
-    groups: Callable[[], Sequence[Group]],
-    *,
-    n: int,
-    gamma: float,
-    reward_scale_factor: float,
-    xla: bool,
+    groups: Groups,
+    returns: transitions.NStepReturn,
+    jit_compile: Optional[bool],
+    agent: str,
   ):
     """Gives networks the initial unit, if it is a number.
 
     Args:
       unit: what measures returns.
       networks: whose unit follows.
-      groups: gives the weights that learn, by optimizer.
-      n: steps of a return.
-      gamma: discount.
-      reward_scale_factor: what multiplies rewards.
-      xla: whether XLA compiles the measure.
+      groups: the weights that learn; optimizers' moments follow as well.
+      returns: what is learnt.
+      jit_compile: whether XLA compiles the measure, or None.
+      agent: the class that the user made, for a warning.
     """
     self._unit = unit
     self._networks = networks
     self._groups = groups
-    self._n = n
-    self._gamma = gamma
-    self._reward_scale_factor = reward_scale_factor
+    self._returns = returns
     if not unit.is_auto:
       for net in networks.both:
         net.unit.assign(unit.initial)
     self.stays = not unit.is_auto or not all(
       hasattr(net, "unit_changes") for net in networks.both
     )
+    if not self.stays:
+      moments.tell_unknown(agent, *groups()[0])
     # Without autograph, which would hide errors behind its own.
     self._measure = tf.function(
       lambda *batch: self._choose(self._statistics(*batch)),
       autograph=False,
-      jit_compile=xla,
+      jit_compile=compiling.resolve(jit_compile).pieces,
     )
 
   def __call__(self, experience, weights) -> None:
@@ -176,9 +173,10 @@ class Follower:
 
   def _statistics(self, experience, weights) -> tf.Tensor:
     """What a batch says of the size of returns."""
-    steps = transitions.steps(experience, n=self._n, gamma=self._gamma)
+    n, gamma, reward_scale_factor = self._returns
+    steps = transitions.steps(experience, n=n, gamma=gamma)
     counts = steps.mask if weights is None else steps.mask * weights
-    reward = self._reward_scale_factor * steps.reward
+    reward = reward_scale_factor * steps.reward
     return return_size.statistics(reward, steps.discount, counts)
 
   def _choose(self, statistics) -> Tuple[tf.Tensor, tf.Tensor]:
