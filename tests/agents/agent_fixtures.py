@@ -1,5 +1,7 @@
 """Small specs, networks and experience that the agent tests share."""
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 from tf_agents.networks import network
@@ -52,6 +54,21 @@ def make_agent(net=None, learning_rate=1e-2, **options):
     **{"gamma": 0.9, "unit": 1.0, **options},
   )
   agent.initialize()
+  return agent
+
+
+@functools.cache
+def _compiled(**options):
+  """An agent and its variables before the first update."""
+  agent = make_agent(**options)
+  return agent, [variable.numpy() for variable in agent.state_variables()]
+
+
+def shared_agent(**options):
+  """`make_agent(...)`, compiled once for all tests that ask for it."""
+  agent, initial = _compiled(**options)
+  for variable, value in zip(agent.state_variables(), initial, strict=True):
+    variable.assign(value)
   return agent
 
 

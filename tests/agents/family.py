@@ -116,16 +116,16 @@ def make(name, *, num_actions=3, image=False, **changes):
 
 
 @functools.cache
-def _compiled(name):
+def _compiled(name, **changes):
   """The agent of that name and its variables before the first update."""
-  agent = make(name)
+  agent = make(name, **changes)
   agent._optimizer.build(agent._network.trainable_weights)
   return agent, [variable.numpy() for variable in agent.state_variables()]
 
 
-def shared(name):
-  """`make(name)`, compiled once for all tests that ask for it."""
-  agent, initial = _compiled(name)
+def shared(name, **changes):
+  """`make(name, ...)`, compiled once for all tests that ask for it."""
+  agent, initial = _compiled(name, **changes)
   for variable, value in zip(agent.state_variables(), initial, strict=True):
     variable.assign(value)
   return agent

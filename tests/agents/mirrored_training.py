@@ -31,7 +31,9 @@ def main():
   def train(parts):
     return strategy.run(lambda part: mirrored.train(part).loss, args=(parts,))
 
-  alone = fixtures.make_agent(target_update_period=2, unit="auto")
+  alone = fixtures.make_agent(
+    target_update_period=2, unit="auto", jit_compile=False
+  )
   for _ in range(5):
     train(halves(batch, strategy))
     alone.train(batch)

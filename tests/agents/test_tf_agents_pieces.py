@@ -28,6 +28,7 @@ reverb_missing = "dm-reverb loads with TensorFlow 2.15 only (make test-tf215)"
 
 
 def _cartpole_agent(env, **options):
+  """Without XLA, which takes seconds to compile, unless it is asked for."""
   net = ParticleNetwork(
     env.observation_spec(), env.action_spec(), 20, fc_layer_params=(32,)
   )
@@ -36,8 +37,7 @@ def _cartpole_agent(env, **options):
     env.action_spec(),
     net,
     tf.keras.optimizers.Adam(1e-3),
-    gamma=0.99,
-    **options,
+    **{"gamma": 0.99, "jit_compile": False, **options},
   )
   agent.initialize()
   return agent
@@ -49,10 +49,10 @@ def _uniform_buffer(agent, batch_size=1):
   )
 
 
-@pytest.mark.parametrize("n", [1, 3])
-def test_dynamic_step_driver_and_uniform_buffer(n):
+@pytest.mark.parametrize("n, jit_compile", [(1, False), (3, None)])
+def test_dynamic_step_driver_and_uniform_buffer(n, jit_compile):
   env = tf_py_environment.TFPyEnvironment(environments.load("CartPole-v1"))
-  agent = _cartpole_agent(env, n_step_update=n)
+  agent = _cartpole_agent(env, n_step_update=n, jit_compile=jit_compile)
   buffer = _uniform_buffer(agent)
   episodes = tf_metrics.NumberOfEpisodes()
   driver = dynamic_step_driver.DynamicStepDriver(
@@ -172,7 +172,7 @@ def test_reverb_replay_buffer(tmp_path):
 
 
 def test_policy_saver_keeps_the_current_weights(tmp_path):
-  agent = fixtures.make_agent()
+  agent = fixtures.shared_agent(jit_compile=False)
   for _ in range(5):
     agent.train(fixtures.experience())
   policy_saver.PolicySaver(agent.policy).save(str(tmp_path))
@@ -190,14 +190,14 @@ def test_checkpointer_restores_all(tmp_path):
   def checkpointer(agent):
     return common.Checkpointer(str(tmp_path), max_to_keep=1, agent=agent)
 
-  agent = fixtures.make_agent(target_update_period=4)
+  agent = fixtures.make_agent(target_update_period=4, jit_compile=False)
   for batch in batches[:3]:
     agent.train(batch)
   checkpointer(agent).save(0)
   for batch in batches[3:]:
     agent.train(batch)
   again = fixtures.make_agent(
-    fixtures.small_network(seed=7), target_update_period=4
+    fixtures.small_network(seed=7), target_update_period=4, jit_compile=False
   )
   restored = checkpointer(again)
   assert restored.checkpoint_exists
@@ -228,6 +228,7 @@ def test_batched_images():
     net,
     tf.keras.optimizers.Adam(1e-4),
     epsilon_greedy=lambda: 0.5,
+    jit_compile=False,
   )
   agent.initialize()
   images = tf.zeros([8, 84, 84, 4], tf.uint8)
@@ -260,7 +261,9 @@ def test_nested_observations():
     preprocessing_combiner=tf.keras.layers.Add(),
     fc_layer_params=(16,),
   )
-  agent = fixtures.make_agent(net, time_step_spec=ts.time_step_spec(spec))
+  agent = fixtures.make_agent(
+    net, time_step_spec=ts.time_step_spec(spec), jit_compile=False
+  )
   rng = np.random.default_rng(0)
   batch = fixtures.experience(
     batch=4,

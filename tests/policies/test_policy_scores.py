@@ -140,20 +140,48 @@ _ALL = [
 ]
 
 
-@pytest.mark.parametrize("text", _ALL)
-@pytest.mark.parametrize(
+_HEADS = pytest.mark.parametrize(
   "head", [heads.particles(6), heads.weighted_particles(6)]
 )
-def test_each_is_a_batched_exportable_policy(text, head, tmp_path):
+# One that has a state, one that draws and one that sorts particles.
+_TELLING = ["bootstrapped", "boltzmann:0.1", "cpw:0.71"]
+
+
+@pytest.mark.parametrize("text", _ALL)
+@_HEADS
+def test_each_is_a_batched_policy(text, head):
+  policy = _policy(head, score=score_names.parse(text), epsilon=0.1)
+  # A graph for any batch size, as exports have.
+  specs = (policy.time_step_spec, policy.policy_state_spec)
+  graph = tf.function(
+    policy.action,
+    autograph=False,
+    input_signature=tensor_spec.add_outer_dim(specs),
+  )
+  for batch in (1, 7):
+    step = ts.restart(tf.random.normal([batch, 4]), batch)
+    state = policy.get_initial_state(batch)
+    for action in (policy.action, graph):
+      taken = action(step, state).action
+      assert taken.shape == [batch]
+      assert set(taken.numpy()) <= {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+  "text",
+  [
+    text if text in _TELLING else pytest.param(text, marks=pytest.mark.slow)
+    for text in _ALL
+  ],
+)
+@_HEADS
+def test_each_is_exportable(text, head, tmp_path):
   policy = _policy(head, score=score_names.parse(text), epsilon=0.1)
   saver = policy_saver.PolicySaver(policy, batch_size=None)
   saver.save(str(tmp_path))
   loaded = tf.saved_model.load(str(tmp_path))
   for batch in (1, 7):
     step = ts.restart(tf.random.normal([batch, 4]), batch)
-    state = policy.get_initial_state(batch)
-    taken = policy.action(step, state)
-    assert taken.action.shape == [batch]
     again = loaded.action(step, loaded.get_initial_state(batch))
     assert again.action.shape == [batch]
     assert set(again.action.numpy()) <= {0, 1, 2}
