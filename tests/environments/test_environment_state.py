@@ -13,7 +13,7 @@ from tf_agents.specs import array_spec
 
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
-from tf_mmdrl.environments import base, snapshot
+from tf_mmdrl.environments import environment, snapshot
 
 _MAKERS = {
   env_id: lambda env_id=env_id: environments.load(
@@ -198,12 +198,12 @@ def test_rebuild_forgets_the_past(name, num_envs):
 
 
 def test_derived_seeds():
-  seeds = base.derive_seeds(1, 2, 100)
+  seeds = environment.derive_seeds(1, 2, 100)
   assert len(set(seeds)) == 100
   assert seeds.min() >= 0 and seeds.max() < 2**31
   for other in (
-    base.derive_seeds(2, 2, 100),
-    base.derive_seeds(1, 3, 100),
+    environment.derive_seeds(2, 2, 100),
+    environment.derive_seeds(1, 3, 100),
   ):
     assert not set(seeds) & set(other)
 

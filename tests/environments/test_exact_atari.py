@@ -9,7 +9,12 @@ from ale_py import roms
 from tf_agents.environments import utils
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.environments import atari, base, exact_atari, make_environment
+from tf_mmdrl.environments import (
+  atari,
+  environment,
+  exact_atari,
+  make_environment,
+)
 
 _FIRST, _MID, _LAST = 0, 1, 2
 
@@ -27,7 +32,7 @@ class _Loop:
     self._ale = ale_py.ALEInterface()
     self._ale.setFloat("repeat_action_probability", 0.0)
     self._ale.loadROM(roms.get_rom_path(rom))
-    self._draws = np.random.default_rng(base.derive_seeds(seed, 0, 1)[0])
+    self._draws = np.random.default_rng(environment.derive_seeds(seed, 0, 1)[0])
     self._noop_max, self._max_steps = noop_max, max_steps
     self.stopped_at, self.restarts = [], 0
 

@@ -18,7 +18,7 @@ from tf_agents.trajectories import time_step as ts
 from tf_agents.typing import types
 
 from tf_mmdrl.core import errors, game_names
-from tf_mmdrl.environments import base, exact_atari, snapshot, spaces
+from tf_mmdrl.environments import environment, exact_atari, snapshot, spaces
 from tf_mmdrl.environments.atari_protocols import (
   AUTHORS_EVALUATION,
   AUTHORS_TRAINING,
@@ -49,7 +49,7 @@ __all__ = [
 _TWO_PLAYERS = frozenset(["combat", "joust", "maze_craze", "warlords"])
 
 
-class AtariEnvironment(base.Environment):
+class AtariEnvironment(environment.Environment):
   """B games of one kind, stepped together.
 
   Observations are [B, screen_size, screen_size, stack] uint8, and read-only.
@@ -168,7 +168,7 @@ class AtariEnvironment(base.Environment):
   def _seed_at(self, boundary: int) -> np.ndarray:
     # One seed a game. Not ale-py's seed, seed + 1, ...: there the games of
     # neighbouring seeds would be the same ones.
-    return base.derive_seeds(self._seed, boundary, self.batch_size)
+    return environment.derive_seeds(self._seed, boundary, self.batch_size)
 
   def _reset(self) -> ts.TimeStep:
     pictures: np.ndarray

@@ -9,10 +9,10 @@ from tf_agents.trajectories import time_step as ts
 from tf_agents.typing import types
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.environments import base, snapshot, spaces
+from tf_mmdrl.environments import environment, snapshot, spaces
 
 
-class GymnasiumWrapper(base.Environment):
+class GymnasiumWrapper(environment.Environment):
   """A Gymnasium environment that TF-Agents can drive.
 
   `terminated` becomes LAST with discount 0 and `truncated` LAST with discount

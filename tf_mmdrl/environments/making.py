@@ -7,8 +7,8 @@ import gymnasium
 from tf_mmdrl.core import errors, game_names
 from tf_mmdrl.environments import (
   atari,
-  base,
   chain_environment,
+  environment,
   gymnasium_wrapper,
   minatar,
 )
@@ -23,7 +23,7 @@ def make_environment(
   evaluation: bool = False,
   max_episode_steps: Optional[int] = None,
   **options: Any,
-) -> base.Environment:
+) -> environment.Environment:
   """Makes an environment from its name.
 
   Args:
