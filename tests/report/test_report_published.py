@@ -77,14 +77,14 @@ def test_table_1_is_the_papers():
 
 def test_slips_are_noted_and_their_numbers_kept():
   raw = published.raw_scores()
-  for slip in published.slips():
-    assert slip.game in raw
-    if slip.column != "game":
-      assert raw[slip.game][slip.column] == float(slip.kept)
+  for erratum in published.errata():
+    assert erratum.game in raw
+    if erratum.column != "game":
+      assert raw[erratum.game][erratum.column] == float(erratum.kept)
       # The digits are the paper's; only the punctuation may differ.
-      digits = re.sub(r"\D", "", slip.printed)
-      assert digits == re.sub(r"\D", "", slip.kept)
-  noted = {(slip.game, slip.column) for slip in published.slips()}
+      digits = re.sub(r"\D", "", erratum.printed)
+      assert digits == re.sub(r"\D", "", erratum.kept)
+  noted = {(erratum.game, erratum.column) for erratum in published.errata()}
   assert {("Atlantis", "C51"), ("Seaquest", "QR-DQN-1")} <= noted
 
 

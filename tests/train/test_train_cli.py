@@ -87,19 +87,19 @@ def test_an_exported_policy_needs_only_tensorflow(run, tmp_path, capsys):
 
 
 def test_watch_films_a_game(run, tmp_path, capsys):
-  film, stills = tmp_path / "game.gif", tmp_path / "stills.png"
-  flags = ["-o", str(film), "--stills", str(stills), "--max-steps", "4"]
+  video, stills = tmp_path / "game.gif", tmp_path / "stills.png"
+  flags = ["-o", str(video), "--stills", str(stills), "--max-steps", "4"]
   assert main.main(["watch", str(run), *flags]) == 0
   assert "4 steps, policy of step 320" in capsys.readouterr().out
-  assert len(imageio.mimread(film)) == 4
+  assert len(imageio.mimread(video)) == 4
   height, width = imageio.imread(stills).shape[:2]
   assert height > width  # three rows
 
 
 def test_watch_knows_its_formats(run, tmp_path, capsys):
-  film = str(tmp_path / "game.avi")
-  assert main.main(["watch", str(run), "-o", film]) == main.EXIT_BAD_INPUT
-  assert "a film ends in .gif or .mp4" in capsys.readouterr().err
+  video = str(tmp_path / "game.avi")
+  assert main.main(["watch", str(run), "-o", video]) == main.EXIT_BAD_INPUT
+  assert "a video ends in .gif or .mp4" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from tf_mmdrl.policies.player import by_scores
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import (
   factories,
-  filming,
   presets,
   rounds,
   run_directory,
   run_state,
+  videos,
 )
 
 
@@ -152,7 +152,7 @@ def test_a_glimpse_is_three_observations_in_a_row():
     config.evaluation,
     seed=0,
   )
-  seen, glimpse = [], filming.Glimpse()
+  seen, glimpse = [], videos.Glimpse()
 
   def watch(time_step):
     seen.append(time_step.observation[0].copy())

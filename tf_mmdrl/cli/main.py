@@ -24,7 +24,7 @@ COMMANDS: dict[str, str] = {
   "export": "Export the newest policy of a run as a SavedModel.",
   "serve": "Serve exported policies over HTTP, as TensorFlow Serving does.",
   "play": "Play games with an exported policy, without its run.",
-  "watch": "Film a game beside the return distribution of each action.",
+  "watch": "Write a video of a game beside each action's return distribution.",
   "agents": "The algorithms, their papers and their settings.",
   "sweep": "Games x agents x seeds, one after another; again, to go on.",
   "report": "Tables and figures of runs, beside the published scores.",

@@ -1,4 +1,4 @@
-"""`mmdrl watch`: a film of a game beside the return distributions."""
+"""`mmdrl watch`: a video of a game beside the return distributions."""
 
 import argparse
 import pathlib
@@ -20,18 +20,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     "--version", type=int, help="the exported step; the newest if left out"
   )
   parser.add_argument(
-    "--max-steps", type=int, default=300, help="of the game to film"
+    "--max-steps", type=int, default=300, help="of the game to show"
   )
 
 
 def run(args: argparse.Namespace) -> int:
   """Plays one game and writes it down."""
   with quiet.loading():
-    from tf_mmdrl.train import filming, run_directory, runs
+    from tf_mmdrl.train import run_directory, runs, videos
 
-  film = pathlib.Path(args.output)
+  video = pathlib.Path(args.output)
   stills = pathlib.Path(args.stills) if args.stills else None
-  filming.check_format(film, stills)
+  videos.check_format(video, stills)
   if args.max_steps < 1:
     raise errors.UserError(
       f"--max-steps must be at least 1, got {args.max_steps}"
@@ -39,11 +39,11 @@ def run(args: argparse.Namespace) -> int:
   directory = run_directory.RunDirectory(pathlib.Path(args.directory))
   config = directory.config()
   policy = runs.exported(directory, args.version)
-  moments = list(filming.play(config, policy, args.max_steps))
-  names = filming.names_of_actions(config, len(moments[0].particles))
-  filming.write_film(moments, names, film)
-  print(f"{film}: {len(moments)} steps, policy of step {policy.number}")
+  moments = list(videos.play(config, policy, args.max_steps))
+  names = videos.names_of_actions(config, len(moments[0].particles))
+  videos.write_video(moments, names, video)
+  print(f"{video}: {len(moments)} steps, policy of step {policy.number}")
   if stills is not None:
-    filming.write_stills(moments, names, stills)
+    videos.write_stills(moments, names, stills)
     print(stills)
   return 0

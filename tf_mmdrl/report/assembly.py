@@ -69,7 +69,7 @@ def of_published(options: Options) -> Report:
       ),
       sections.improvements([mmdqn], baseline),
       sections.by_game(agents, games),
-      Section("Slips", tables=[game_tables.slips()]),
+      Section("Errata", tables=[game_tables.errata()]),
     ]
   return Report(
     "MMDQN in print",

@@ -33,7 +33,7 @@ def of_published(aggregates: Sequence[Aggregate]) -> List[str]:
     _on_dqn(aggregates),
     "Scores are each seed's best evaluation in 200M frames; MMDQN's are means"
     " of 3 seeds. One number for each game gives no intervals and no curves.",
-    "The numbers are the paper's own; its slips stand in a table at the end.",
+    "The numbers are the paper's own; its errata stand in a table at the end.",
   ]
 
 

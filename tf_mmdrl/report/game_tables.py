@@ -1,4 +1,4 @@
-"""Tables with a row for each game, each run or each slip."""
+"""Tables with a row for each game, each run or each erratum."""
 
 import functools
 from typing import List, Mapping, Optional, Sequence, Tuple
@@ -162,15 +162,15 @@ def runs(found: Sequence[results.Run]) -> Table:
   return Table("runs", "The runs", columns, headings, rows)
 
 
-def slips() -> Table:
+def errata() -> Table:
   """What is wrong in the paper's table, and what was done about it."""
-  columns = published.Slip._fields
+  columns = published.Erratum._fields
   return Table(
-    "slips",
-    "Slips in the paper's table of raw scores",
+    "errata",
+    "Errata in the paper's table of raw scores",
     columns,
     [name.capitalize() for name in columns],
-    [list(slip) for slip in published.slips()],
+    [list(erratum) for erratum in published.errata()],
   )
 
 

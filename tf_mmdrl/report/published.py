@@ -1,6 +1,6 @@
 """The paper's scores: 55 Atari games (Appendix C) and its Table 1.
 
-The numbers are the paper's own, also where they look wrong; `slips` tells
+The numbers are the paper's own, also where they look wrong; `errata` tells
 where.
 """
 
@@ -35,7 +35,7 @@ class Reference(NamedTuple):
     return (score - self.random) / (self.human - self.random)
 
 
-class Slip(NamedTuple):
+class Erratum(NamedTuple):
   """An entry of the table that is not what it should be.
 
   Attributes:
@@ -96,9 +96,9 @@ def table1() -> List[Printed]:
 
 
 @functools.cache
-def slips() -> List[Slip]:
+def errata() -> List[Erratum]:
   """What is wrong with entries of Appendix C."""
-  return [Slip(**row) for row in _rows("slips.csv")]
+  return [Erratum(**row) for row in _rows("errata.csv")]
 
 
 def game(name: str) -> Optional[str]:

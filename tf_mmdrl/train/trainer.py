@@ -11,10 +11,10 @@ from tf_mmdrl.evaluation.evaluator import Evaluation, Evaluator
 from tf_mmdrl.train import (
   exporting,
   factories,
-  filming,
   metrics,
   run_figures,
   runs,
+  videos,
 )
 from tf_mmdrl.train.config import Config
 from tf_mmdrl.train.rounds import Rounds
@@ -170,7 +170,7 @@ class Trainer:
     """Evaluates if it is time to, and adds a row; nothing if told to stop."""
     state = self._state
     evaluation: Optional[Evaluation] = None
-    glimpse = filming.Glimpse()
+    glimpse = videos.Glimpse()
     if self._is_evaluation_due():
       evaluation = self._evaluator.evaluate(
         state.step, lambda: self._stop.asked, glimpse.add

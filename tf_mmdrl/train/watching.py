@@ -12,7 +12,7 @@ from tf_mmdrl.core import choosing, optional, progress
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.report import beliefs
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import filming
+from tf_mmdrl.train import videos
 from tf_mmdrl.train.run_directory import RunDirectory
 
 # Column of metrics.csv -> name in TensorBoard.
@@ -131,9 +131,9 @@ class Watcher:
         not pictures.
       returns: [up to 3, A, N].
     """
-    if not (filming.pictured(self._config) and optional.is_there("matplotlib")):
+    if not (videos.pictured(self._config) and optional.is_there("matplotlib")):
       return
-    frames = [filming.frame(self._config, seen) for seen in observations]
+    frames = [videos.frame(self._config, seen) for seen in observations]
     actions = choosing.largest(returns.mean()).numpy()
     laws = zip(returns.values.numpy(), returns.weights().numpy())
     moments = [
@@ -142,7 +142,7 @@ class Watcher:
     ]
     if self._names is None:
       num_actions = returns.values.shape[1]
-      self._names = filming.names_of_actions(self._config, num_actions)
+      self._names = videos.names_of_actions(self._config, num_actions)
     image = beliefs.drawer(moments, self._names)(moments)
     with self.writer.as_default(step=step):
       tf.summary.image("Returns/of_each_action", image[np.newaxis])

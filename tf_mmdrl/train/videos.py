@@ -1,4 +1,4 @@
-"""A game beside the return distribution of each action, as a film."""
+"""A game beside the return distribution of each action, as a video."""
 
 import collections
 import os
@@ -109,16 +109,16 @@ def names_of_actions(config: Config, num_actions: int) -> List[str]:
   return [f"action {index}" for index in range(num_actions)]
 
 
-def write_film(
+def write_video(
   moments: List[Moment], names: List[str], path: pathlib.Path
 ) -> None:
   """Writes a .gif or .mp4, one picture for each moment."""
   imageio = beliefs.require("imageio.v2")
   draw = beliefs.drawer(moments, names)
   try:
-    with imageio.get_writer(path, fps=_FRAMES_PER_SECOND) as film:
+    with imageio.get_writer(path, fps=_FRAMES_PER_SECOND) as video:
       for moment in moments:
-        film.append_data(draw([moment]))
+        video.append_data(draw([moment]))
   except OSError as error:
     raise errors.UserError(f"cannot write {str(path)!r}: {error}") from None
 
@@ -138,7 +138,7 @@ def check_format(path: pathlib.Path, stills: Optional[pathlib.Path]) -> None:
   """Raises before anything is played if a file has an unknown ending."""
   if path.suffix not in FORMATS:
     raise errors.UserError(
-      f"a film ends in {' or '.join(FORMATS)}, got {str(path)!r}"
+      f"a video ends in {' or '.join(FORMATS)}, got {str(path)!r}"
     )
   if stills is not None and stills.suffix != ".png":
     raise errors.UserError(f"stills end in .png, got {str(stills)!r}")
