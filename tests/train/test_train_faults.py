@@ -65,7 +65,7 @@ def test_any_damaged_file_falls_back_to_the_checkpoint_before(copied):
     for damaged in (bytes(flipped), whole[:-1], b""):
       (newest / name).write_bytes(damaged)
       checkpoints = run_state.checkpoints.Checkpoints(path / "checkpoints")
-      with pytest.raises(run_state.segments.DamagedFileError, match=name):
+      with pytest.raises(run_state.DamagedFileError, match=name):
         checkpoints.verify(320)
     (newest / name).write_bytes(whole)
   (newest / "state.json").write_bytes(b"")

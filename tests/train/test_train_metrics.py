@@ -8,12 +8,11 @@ from tf_mmdrl.train import metrics
 
 def add(rows, step, scores=()):
   evaluation = Evaluation(list(scores), [1] * len(scores)) if scores else None
+  rows.add_games([1.0, 2.0])
   return rows.add_row(
     step=step,
     updates=step // 4,
-    episodes=step // 10,
     epsilon=0.5,
-    scores=[1.0, 2.0],
     replay_steps=step,
     evaluation=evaluation,
     unit=2.0,
