@@ -96,11 +96,12 @@ class Oracle:
     self.frame_slots, self.n_step = frame_slots, n_step
     self.batch_size = batch_size
     self.ends = [[] for _ in range(batch_size)]  # frames used up to each step
+    self.cleared = 0  # the first step after that
 
   def add(self, step):
     for row, ends in enumerate(self.ends):
       new = self.stack
-      if self.steps:
+      if len(self.steps) > self.cleared:
         channels = step.observation.shape[-1] // self.stack
         old = self.steps[-1].observation[row][..., channels:]
         if np.array_equal(old, step.observation[row][..., :-channels]):
@@ -108,13 +109,16 @@ class Oracle:
       ends.append((ends[-1] if ends else 0) + new)
     self.steps.append(step)
 
+  def clear(self):
+    self.cleared = len(self.steps)
+
   def retained(self, row):
     """The steps that must still be there."""
     ends = self.ends[row]
     return [
       t
       for t in range(len(self.steps))
-      if t >= len(self.steps) - self.max_length
+      if t >= max(self.cleared, len(self.steps) - self.max_length)
       and (
         self.stack == 1 or ends[t] - self.stack >= ends[-1] - self.frame_slots
       )

@@ -5,6 +5,7 @@ from tf_mmdrl.replay.fingerprint import fingerprint
 from tf_mmdrl.replay.frame_replay_buffer import BufferInfo, FrameReplayBuffer
 from tf_mmdrl.replay.persistence import ReplaySaver
 from tf_mmdrl.replay.samplers import PrioritizedSampler, UniformSampler
+from tf_mmdrl.replay.sharded_replay import ShardedReplay
 from tf_mmdrl.replay.stacks import stack_last
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
   "FrameReplayBuffer",
   "PrioritizedSampler",
   "ReplaySaver",
+  "ShardedReplay",
   "UniformSampler",
   "fingerprint",
   "stack_last",

@@ -5,24 +5,32 @@ import json
 
 import numpy as np
 
+from tf_mmdrl.replay.frame_replay import FrameReplay
 from tf_mmdrl.replay.frame_replay_buffer import FrameReplayBuffer
 
 _AT_ONCE = 4096
 
 
-def fingerprint(buffer: FrameReplayBuffer) -> str:
-  """A SHA-256 over all that decides what a buffer will do next.
+def fingerprint(*buffers: FrameReplayBuffer) -> str:
+  """A SHA-256 over all that decides what buffers will do next.
 
-  Equal for buffers with equal steps, priorities, generator and counts, whether
+  Equal for buffers with equal steps, priorities, generators and counts, whether
   they were restored or never saved.
 
   Args:
-    buffer: the buffer.
+    *buffers: one, or the shards of a replay.
 
   Returns:
     64 hexadecimal digits.
   """
-  replay, sha = buffer.replay, hashlib.sha256()
+  sha = hashlib.sha256()
+  for buffer in buffers:
+    _add(sha, buffer.replay)
+  return sha.hexdigest()
+
+
+def _add(sha, replay: FrameReplay) -> None:
+  """Adds all of one replay."""
   with replay.lock:
     store = replay.store
     scalars, tables = replay.sampler.state()
@@ -39,7 +47,6 @@ def fingerprint(buffer: FrameReplayBuffer) -> str:
         first = int(store.newest[row, oldest % store.max_length])
         end = int(store.frame_heads[row])
         _update(sha, store.frames[row], first - store.stack + 1, end)
-  return sha.hexdigest()
 
 
 def _update(sha, ring: np.ndarray, start: int, stop: int) -> None:

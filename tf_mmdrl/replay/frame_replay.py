@@ -1,7 +1,10 @@
-"""Replay in NumPy: rings, a sampler and a generator, and the rule of starts."""
+"""Replay in NumPy: rings, a sampler and a generator, and the rule of starts.
+
+`drawing` draws from it.
+"""
 
 import threading
-from typing import Callable, List, NamedTuple
+from typing import Callable, List
 
 import numpy as np
 from tf_agents.trajectories import time_step as ts
@@ -11,22 +14,6 @@ from tf_mmdrl.replay.frame_store import FrameStore
 from tf_mmdrl.replay.samplers import Sampler
 
 _REOPEN_AT_ONCE = 4096  # steps; bounds the memory that a restore takes
-
-
-class Draw(NamedTuple):
-  """K batches of B sequences of T steps.
-
-  Attributes:
-    values: for each field a [K, B, T, ...] array, stacked ones as planes.
-    ids: [K, B] int64, names the first step of each sequence.
-    probabilities: [K, B] float32, of each draw.
-    weights: [K, B] float32 importance weights.
-  """
-
-  values: List[np.ndarray]
-  ids: np.ndarray
-  probabilities: np.ndarray
-  weights: np.ndarray
 
 
 def may_start(step_type: np.ndarray, discount: np.ndarray) -> np.ndarray:
@@ -96,6 +83,11 @@ class FrameReplay:
     with self.lock:
       return int((self.store.head - self.store.oldest).sum())
 
+  @property
+  def num_filled(self) -> int:
+    """Only the first so many of an environment's places were ever used."""
+    return min(self.store.head, self.store.max_length)
+
   def add(self, values: List[np.ndarray]) -> None:
     """Adds one step of every environment; a [B, ...] array per field."""
     with self.lock:
@@ -104,41 +96,12 @@ class FrameReplay:
       self._close_left(before)
       self._open_complete(np.array([self.store.head - 1 - self.n_step]))
 
-  def sample(
-    self,
-    num_batches: int,
-    batch_size: int,
-    num_steps: int,
-    beta: float,
-    *,
-    ends: bool = False,
-  ) -> Draw:
-    """Draws sequences of neighbouring steps.
-
-    Args:
-      num_batches: K.
-      batch_size: B.
-      num_steps: T, at most n + 1.
-      beta: the exponent of the importance weights.
-      ends: as in `read`.
-
-    Returns:
-      The draw; K batches drawn from the same priorities.
-    """
-    with self.lock:
-      if not self.sampler.num_open:
-        raise UserError(
-          f"wanted to sample, but none of the {self.num_steps} steps in replay"
-          f" can start a sequence of {self.n_step + 1}; add more steps first"
-        )
-      filled = min(self.store.head, self.store.max_length)
-      slots, probabilities = self.sampler.draw(
-        self.generator, (num_batches, batch_size), filled
-      )
-      weights = self.sampler.weights(probabilities, beta)
-      ids = self._ids(slots)
-      values = self.read(ids, num_steps, ends=ends)
-    return Draw(values, ids, probabilities.astype(np.float32), weights)
+  def ids(self, slots: np.ndarray) -> np.ndarray:
+    """The ids of the steps that slots hold now; see `samplers`."""
+    rows, places = np.divmod(slots, self.store.max_length)
+    newest = self.store.head - 1
+    steps = newest - (newest - places) % self.store.max_length
+    return steps * self.store.batch_size + rows
 
   def read(
     self, ids: np.ndarray, num_steps: int, *, ends: bool = False
@@ -224,13 +187,6 @@ class FrameReplay:
 
   def _slots(self, rows: np.ndarray, steps: np.ndarray) -> np.ndarray:
     return rows * self.store.max_length + steps % self.store.max_length
-
-  def _ids(self, slots: np.ndarray) -> np.ndarray:
-    """The ids of the steps that slots hold now."""
-    rows, places = np.divmod(slots, self.store.max_length)
-    newest = self.store.head - 1
-    steps = newest - (newest - places) % self.store.max_length
-    return steps * self.store.batch_size + rows
 
   def _close_left(self, before: np.ndarray) -> None:
     """Closes the steps that left; `before` is the [B] oldest ones before."""

@@ -17,7 +17,7 @@ from tf_agents.replay_buffers import replay_buffer
 from tf_agents.trajectories import trajectory
 from tf_agents.typing import types
 
-from tf_mmdrl.replay import arrays, graph, replay_checks
+from tf_mmdrl.replay import arrays, drawing, graph, replay_checks
 from tf_mmdrl.replay.frame_replay import FrameReplay
 from tf_mmdrl.replay.frame_store import Field, FrameStore
 from tf_mmdrl.replay.samplers import Sampler, UniformSampler
@@ -143,7 +143,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     Returns:
       A `[B, n + 1, ...]` trajectory, and info `[B]`.
     """
-    planes, info = self._sample_planes(None, batch_size, beta)
+    planes, info = sample_planes([self], None, batch_size, beta)
     return self.from_planes(planes, stack_last_now), info
 
   def sample_batches(
@@ -188,7 +188,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
       `[K, B, n + 1, stack, *frame, C]` with a stack above 1 (with `ends`,
       `[K, B, 2, stack, *frame, C]`), and info `[K, B]`.
     """
-    return self._sample_planes(num_batches, batch_size, beta, ends)
+    return sample_planes([self], num_batches, batch_size, beta, ends)
 
   def from_planes(
     self,
@@ -222,25 +222,6 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     replay_checks.check_priorities(ids, priorities)
     self.replay.update_priorities(ids.reshape([-1]), priorities.reshape([-1]))
 
-  def _sample_planes(
-    self,
-    num_batches: Optional[int],
-    batch_size: int,
-    beta: Optional[float],
-    ends: bool = False,
-  ) -> Tuple[trajectory.Trajectory, BufferInfo]:
-    """As `sample_planes`; no axis K if `num_batches` is None."""
-    count = 1 if num_batches is None else num_batches
-    replay_checks.check_counts(count, batch_size)
-    beta = self._beta if beta is None else float(beta)
-    num_steps = self.replay.n_step + 1
-    drawn = self.replay.sample(count, batch_size, num_steps, beta, ends=ends)
-    every = [*drawn.values, *drawn[1:]]
-    if num_batches is None:
-      every = [array[0] for array in every]
-    *values, ids, probabilities, weights = map(arrays.share, every)
-    return self._pack(values), BufferInfo(ids, probabilities, weights)
-
   def _num_frames(self) -> tf.Tensor:
     spec = tf.TensorSpec([], tf.int64)
     return graph.call(lambda: [np.array(self.replay.num_steps)], [spec])[0]
@@ -267,8 +248,11 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     size, length = sample_batch_size or 1, num_steps or 1
 
     def draw():
-      drawn = self.replay.sample(1, size, length, self._beta)
-      return [each[0] for each in [*drawn.values, *drawn[1:]]]
+      drawn = drawing.draw(
+        [self.replay], self.replay.generator, 1, size, length, self._beta
+      )
+      values, *info = drawn.batch(0)
+      return [*values, *info]
 
     info_specs = [
       tf.TensorSpec([size], dtype)
@@ -378,3 +362,39 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
       return tf.nest.map_structure(lambda _: next(left), field)
 
     return trajectory.Trajectory(*map(fill, self._data_spec))
+
+
+def sample_planes(
+  buffers: Sequence[FrameReplayBuffer],
+  num_batches: Optional[int],
+  batch_size: int,
+  beta: Optional[float],
+  ends: bool = False,
+) -> Tuple[trajectory.Trajectory, BufferInfo]:
+  """As `FrameReplayBuffer.sample_planes`, from several alike as if from one.
+
+  Args:
+    buffers: the first one's generator draws.
+    num_batches: K; there is no such axis if it is None.
+    batch_size: B.
+    beta: the exponent of the importance weights.
+    ends: leaves out the stacks between the first and the last step.
+
+  Returns:
+    The trajectory, and info.
+  """
+  count = 1 if num_batches is None else num_batches
+  replay_checks.check_counts(count, batch_size)
+  first = buffers[0]
+  drawn = drawing.draw(
+    [buffer.replay for buffer in buffers],
+    first.replay.generator,
+    count,
+    batch_size,
+    first.replay.n_step + 1,
+    first._beta if beta is None else float(beta),
+    ends=ends,
+  )
+  values, *info = drawn.batch(0) if num_batches is None else drawn
+  planes = first._pack(map(arrays.share, values))
+  return planes, BufferInfo(*map(arrays.share, info))

@@ -1,20 +1,37 @@
 """How replay draws: all alike, or in proportion to priority.
 
 A slot is a place in the rings flattened to `[B * L]`. The replay opens the
-slots at which a sample may start and closes them when their step leaves.
+slots at which a sample may start and closes them when their step leaves. A
+replay may be one of several shards, each with a sampler of its own, which are
+drawn from as if they were one.
 """
 
-from typing import Any, Dict, Protocol, Tuple
+from typing import Any, Dict, NamedTuple, Protocol, Sequence, Tuple
 
 import numpy as np
 
 from tf_mmdrl.core.errors import UserError
+from tf_mmdrl.replay.shards import edges, owners, parts
 from tf_mmdrl.replay.sum_tree import SumTree
 
 # A priority of zero would never be seen again (the epsilon of Schaul et al.).
 _LEAST_PRIORITY = 1e-6
 # Below this share of open slots, listing them is faster than trying at random.
 _WORTH_TRYING = 1 / 8
+
+
+class Found(NamedTuple):
+  """What was drawn; each [K, B].
+
+  Attributes:
+    shards: the index of the sampler.
+    slots: of that sampler.
+    probabilities: of each draw.
+  """
+
+  shards: np.ndarray
+  slots: np.ndarray
+  probabilities: np.ndarray
 
 
 class Sampler(Protocol):
@@ -28,19 +45,28 @@ class Sampler(Protocol):
   def close(self, slots: np.ndarray) -> None:
     """Closes those of [count] slots that are open."""
 
+  @staticmethod
   def draw(
-    self, generator: np.random.Generator, shape: Tuple[int, int], filled: int
-  ) -> Tuple[np.ndarray, np.ndarray]:
-    """Draws `shape` = [K, B] slots, and the probability of each.
+    samplers: Sequence[Any],
+    generator: np.random.Generator,
+    shape: Tuple[int, int],
+    filled: Sequence[int],
+  ) -> Found:
+    """Draws `shape` = [K, B] of all slots that are open.
 
     Args:
+      samplers: of this kind, one for each shard.
       generator: the only source of randomness.
       shape: K batches of B draws.
-      filled: only the first so many of an environment's slots were ever used.
+      filled: for each shard, only the first so many of an environment's slots
+        were ever used.
     """
 
-  def weights(self, probabilities: np.ndarray, beta: float) -> np.ndarray:
-    """[K, B] importance weights of draws with these probabilities."""
+  @staticmethod
+  def weights(
+    probabilities: np.ndarray, num_open: int, beta: float
+  ) -> np.ndarray:
+    """[K, B] importance weights of draws among `num_open` slots."""
 
   def update(self, slots: np.ndarray, priorities: np.ndarray) -> None:
     """Sets the priorities of those of [count] slots that are open."""
@@ -73,23 +99,41 @@ class UniformSampler:
     self.num_open -= np.count_nonzero(self._open[slots])
     self._open[slots] = False
 
+  @staticmethod
   def draw(
-    self, generator: np.random.Generator, shape: Tuple[int, int], filled: int
-  ) -> Tuple[np.ndarray, np.ndarray]:
+    samplers: Sequence["UniformSampler"],
+    generator: np.random.Generator,
+    shape: Tuple[int, int],
+    filled: Sequence[int],
+  ) -> Found:
     """See `Sampler`."""
-    if self.num_open < _WORTH_TRYING * filled * self._batch_size:
-      slots = generator.choice(np.flatnonzero(self._open), shape)
+    num_open = sum(sampler.num_open for sampler in samplers)
+    bounds = edges(
+      [s._batch_size * count for s, count in zip(samplers, filled)]
+    )
+    if num_open < _WORTH_TRYING * bounds[-1]:
+      shards, slots = UniformSampler._list(
+        samplers, generator.choice(num_open, shape)
+      )
     else:
-      slots = self._try(generator, shape, filled)
-      while not (hit := self._open[slots]).all():
-        missed = ~hit
-        count = np.count_nonzero(missed)
-        slots[missed] = self._try(generator, count, filled)
-    return slots, np.full(shape, 1 / self.num_open)
 
-  def weights(self, probabilities: np.ndarray, beta: float) -> np.ndarray:
+      def attempt(size):
+        picks = generator.integers(int(bounds[-1]), size=size)
+        return UniformSampler._try(samplers, picks, bounds, filled)
+
+      shards, slots, hit = attempt(shape)
+      while not hit.all():
+        missed = ~hit
+        again = attempt(np.count_nonzero(missed))
+        shards[missed], slots[missed], hit[missed] = again
+    return Found(shards, slots, np.full(shape, 1 / num_open))
+
+  @staticmethod
+  def weights(
+    probabilities: np.ndarray, num_open: int, beta: float
+  ) -> np.ndarray:
     """See `Sampler`."""
-    del beta
+    del num_open, beta
     return np.ones(probabilities.shape, np.float32)
 
   def update(self, slots: np.ndarray, priorities: np.ndarray) -> None:
@@ -108,9 +152,32 @@ class UniformSampler:
   ) -> None:
     """See `Sampler`."""
 
-  def _try(self, generator, shape, filled) -> np.ndarray:
-    picks = generator.integers(self._batch_size * filled, size=shape)
-    return picks // filled * self._max_length + picks % filled
+  @staticmethod
+  def _list(
+    samplers: Sequence["UniformSampler"], picks: np.ndarray
+  ) -> Tuple[np.ndarray, np.ndarray]:
+    """Shards and slots of picks, which are ranks among the open slots."""
+    bounds = edges([sampler.num_open for sampler in samplers])
+    listed = [np.flatnonzero(sampler._open) for sampler in samplers]
+    return owners(bounds, picks), np.concatenate(listed)[picks]
+
+  @staticmethod
+  def _try(
+    samplers: Sequence["UniformSampler"],
+    picks: np.ndarray,
+    bounds: np.ndarray,
+    filled: Sequence[int],
+  ) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shards and slots of picks among those ever used, and which are open."""
+    shards = owners(bounds, picks)
+    picks = picks - bounds[shards]
+    slots, hit = np.empty_like(picks), np.empty(picks.shape, bool)
+    for index, where in parts(shards, len(samplers)):
+      sampler, count = samplers[index], filled[index]
+      row, place = np.divmod(picks[where], count)
+      slots[where] = row * sampler._max_length + place
+      hit[where] = sampler._open[slots[where]]
+    return shards, slots, hit
 
 
 class PrioritizedSampler:
@@ -118,6 +185,9 @@ class PrioritizedSampler:
 
   A slot is drawn with probability `p^alpha / sum p^alpha`; one that has just
   been opened has the largest priority seen so far.
+
+  Attributes:
+    largest: p^alpha of the largest priority seen so far, of all shards.
   """
 
   def __init__(self, batch_size: int, max_length: int, *, alpha: float = 0.6):
@@ -133,11 +203,11 @@ class PrioritizedSampler:
     self.num_open = 0
     self._alpha = alpha
     self._tree = SumTree(batch_size * max_length)
-    self._largest = 1.0  # p^alpha, as in the tree
+    self.largest = 1.0
 
   def open(self, slots: np.ndarray) -> None:
     """See `Sampler`."""
-    self._tree.set(slots, self._largest)
+    self._tree.set(slots, self.largest)
     self.num_open += slots.size
 
   def close(self, slots: np.ndarray) -> None:
@@ -145,19 +215,35 @@ class PrioritizedSampler:
     self.num_open -= np.count_nonzero(self._tree.leaves[slots])
     self._tree.set(slots, 0)
 
+  @staticmethod
   def draw(
-    self, generator: np.random.Generator, shape: Tuple[int, int], filled: int
-  ) -> Tuple[np.ndarray, np.ndarray]:
+    samplers: Sequence["PrioritizedSampler"],
+    generator: np.random.Generator,
+    shape: Tuple[int, int],
+    filled: Sequence[int],
+  ) -> Found:
     """See `Sampler`; one draw from each B-th of the mass (appendix B.2.1)."""
     del filled
-    total = self._tree.total
+    bounds = edges([sampler._tree.total for sampler in samplers])
+    total = float(bounds[-1])
     shares = (np.arange(shape[1]) + generator.random(shape)) / shape[1]
-    slots, weights = self._tree.find(shares.reshape([-1]) * total)
-    return slots.reshape(shape), weights.reshape(shape) / total
+    points = shares * total
+    # Rounding may push a point past the end: back into the last shard.
+    shards = owners(bounds, np.minimum(points, np.nextafter(total, 0)))
+    points -= bounds[shards]
+    slots, weights = np.empty(shape, np.int64), np.empty(shape, np.float32)
+    for index, where in parts(shards, len(samplers)):
+      inside = points[where]
+      found = samplers[index]._tree.find(inside.reshape([-1]))
+      slots[where], weights[where] = (p.reshape(inside.shape) for p in found)
+    return Found(shards, slots, weights / total)
 
-  def weights(self, probabilities: np.ndarray, beta: float) -> np.ndarray:
+  @staticmethod
+  def weights(
+    probabilities: np.ndarray, num_open: int, beta: float
+  ) -> np.ndarray:
     """See `Sampler`; normalised by each batch's maximum (section 3.4)."""
-    weights = (self.num_open * probabilities) ** -beta
+    weights = (num_open * probabilities) ** -beta
     weights /= weights.max(axis=-1, keepdims=True)
     return weights.astype(np.float32)
 
@@ -169,14 +255,14 @@ class PrioritizedSampler:
     powers = np.maximum(priorities[is_open], _LEAST_PRIORITY) ** self._alpha
     powers = powers.astype(np.float32)
     self._tree.set(slots[is_open], powers)
-    self._largest = max(self._largest, float(powers.max()))
+    self.largest = max(self.largest, float(powers.max()))
 
   def state(self) -> Tuple[Dict[str, Any], Dict[str, np.ndarray]]:
     """See `Sampler`."""
     scalars = {
       "kind": "prioritized",
       "alpha": self._alpha,
-      "largest": self._largest,
+      "largest": self.largest,
     }
     return scalars, {"weights": self._tree.leaves}
 
@@ -184,6 +270,6 @@ class PrioritizedSampler:
     self, scalars: Dict[str, Any], tables: Dict[str, np.ndarray]
   ) -> None:
     """See `Sampler`."""
-    self._largest = scalars["largest"]
+    self.largest = scalars["largest"]
     self._tree.set_all(tables["weights"])
     self.num_open = np.count_nonzero(self._tree.leaves)
