@@ -232,9 +232,9 @@ def test_numbers_that_are_not_finite_stop_the_run(tmp_path, field):
   config = train_fixtures.small("environment.name=CartPole-v1")
   directory = directory_of(tmp_path)
   state = run_state.RunState(config, directory)
-  environment = state.actor.environment
+  environment = state.actors[0].environment
   train_fixtures.play(state, 4)
-  steps = state.buffer.replay.num_steps
+  steps = state.replay.num_steps
   step = environment.step
 
   def broken(actions):
@@ -245,7 +245,7 @@ def test_numbers_that_are_not_finite_stop_the_run(tmp_path, field):
   environment.step = broken
   with pytest.raises(errors.UserError, match=f"the {field} nan at step 16"):
     train_fixtures.play(state, 1)
-  assert state.buffer.replay.num_steps == steps  # it did not get into replay
+  assert state.replay.num_steps == steps  # it did not get into replay
   state.close()
 
 

@@ -72,10 +72,17 @@ def check(tmp_path, config):
 
 
 def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path):
-  check(tmp_path, train_fixtures.small())
+  check(tmp_path, train_fixtures.small("system.actors=2"))
 
 
 @pytest.mark.slow
-def test_a_killed_atari_run_goes_on_as_if_it_had_not_been(tmp_path):
+def test_a_killed_run_of_one_actor_goes_on_as_if_it_had_not_been(tmp_path):
+  check(tmp_path, train_fixtures.small("replay.prioritized=true"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("actors", [1, 2])
+def test_a_killed_atari_run_goes_on_as_if_it_had_not_been(tmp_path, actors):
   atari = ["environment.name=Pong", "environment.num_envs=2"]
+  atari += [f"system.actors={actors}", "replay.prioritized=true"]
   check(tmp_path, train_fixtures.small(*atari))

@@ -1,7 +1,5 @@
 """Collector, learner and evaluator, each against the plain way of doing it."""
 
-import time
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -102,7 +100,7 @@ def test_a_round_of_updates_is_its_updates_in_turn(make_state, tmp_path):
   planes, info = batches
   for k in range(one.config.round_updates):
     part = tf.nest.map_structure(lambda tensor, k=k: tensor[k], planes)
-    other.agent.train(other.buffer.from_planes(part), info.weights[k])
+    other.agent.train(other.replay.shards[0].from_planes(part), info.weights[k])
   assert one.updates == other.updates == one.config.round_updates
   for mine, theirs in zip(
     one.agent.state_variables(), other.agent.state_variables()
@@ -135,7 +133,7 @@ def test_a_fresh_start_cuts_episodes_short_in_replay(make_state):
   )
   train_fixtures.play(state, 8)
   assert state.step == 16
-  stored = state.buffer.gather_all()
+  stored = state.replay.shards[0].gather_all()
   types = stored.step_type.numpy()[0]
   # Six steps, the cut-off end, then two steps of a new game.
   expected = [ts.StepType.FIRST, *[ts.StepType.MID] * 5]
@@ -219,32 +217,9 @@ def test_a_round_is_played_by_the_weights_it_began_with(make_state):
   twin.play(began, state.config.schedule.collect_steps)
   tf.nest.map_structure(
     np.testing.assert_array_equal,
-    state.buffer.gather_all(),
-    twin.buffer.gather_all(),
+    state.replay.shards[0].gather_all(),
+    twin.replay.shards[0].gather_all(),
   )
-
-
-def test_it_does_not_matter_who_is_faster(make_state):
-  """With a slow actor, and with a slow learner, the run is the same."""
-  prints = []
-  for slow in ("actor", "learner"):
-    state = make_state("replay.prioritized=true", "schedule.epsilon_end=0.5")
-    train_fixtures.play(state, 60)
-    part = getattr(state, slow)
-    name = {"actor": "play", "learner": "learn"}[slow]
-    method = getattr(part, name)
-
-    def late(*args, method=method):
-      time.sleep(0.05)
-      return method(*args)
-
-    setattr(part, name, late)
-    running = rounds.Rounds(state)
-    for _ in range(10):
-      running.play_and_learn()
-    running.close()
-    prints.append(state.fingerprints())
-  assert prints[0] == prints[1]
 
 
 def test_a_failed_update_leaves_no_actor_playing(make_state):

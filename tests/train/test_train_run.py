@@ -56,6 +56,11 @@ def train_in_pieces(config, path, steps):
 _RUNS = {
   "minatar": (["agent.n_step=3", "replay.prioritized=true"], [100, 336]),
   "minatar uniform": ([], [300]),
+  "two actors": (
+    ["system.actors=2", "agent.n_step=3", "replay.prioritized=true"],
+    [100, 336],
+  ),
+  "two actors uniform": (["system.actors=2"], [300]),
   # All that is random in a network, and in how it explores.
   "rainbow": (
     [
@@ -89,7 +94,7 @@ _RUNS = {
 
 
 # The others differ in their agents; the agents' tests compare checkpoints.
-_FAST = ("minatar", "rainbow", "atari")
+_FAST = ("two actors", "rainbow", "atari")
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ def _run(path, agent, power, *changes):
   trainer.train(config, directory)
   with runs.restored(directory.path) as state:
     rings = [
-      ring for ring in state.buffer.replay.store.rings if ring is not None
+      ring
+      for ring in state.replay.shards[0].replay.store.rings
+      if ring is not None
     ]
     # Actions and types of steps; observations must be the same, too.
     stored = [r.tobytes() for r in rings if r.dtype.kind == "i" or r.ndim > 2]

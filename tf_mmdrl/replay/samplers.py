@@ -170,13 +170,12 @@ class UniformSampler:
   ) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shards and slots of picks among those ever used, and which are open."""
     shards = owners(bounds, picks)
-    picks = picks - bounds[shards]
     slots, hit = np.empty_like(picks), np.empty(picks.shape, bool)
     for index, where in parts(shards, len(samplers)):
       sampler, count = samplers[index], filled[index]
-      row, place = np.divmod(picks[where], count)
-      slots[where] = row * sampler._max_length + place
-      hit[where] = sampler._open[slots[where]]
+      rows, places = np.divmod(picks[where] - bounds[index], count)
+      chosen = rows * sampler._max_length + places
+      slots[where], hit[where] = chosen, sampler._open[chosen]
     return shards, slots, hit
 
 
@@ -230,10 +229,9 @@ class PrioritizedSampler:
     points = shares * total
     # Rounding may push a point past the end: back into the last shard.
     shards = owners(bounds, np.minimum(points, np.nextafter(total, 0)))
-    points -= bounds[shards]
     slots, weights = np.empty(shape, np.int64), np.empty(shape, np.float32)
     for index, where in parts(shards, len(samplers)):
-      inside = points[where]
+      inside = points[where] - bounds[index]
       found = samplers[index]._tree.find(inside.reshape([-1]))
       slots[where], weights[where] = (p.reshape(inside.shape) for p in found)
     return Found(shards, slots, weights / total)

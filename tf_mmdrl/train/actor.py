@@ -1,11 +1,11 @@
 """Plays a batch of environments, as a function of a state and of weights.
 
-What an actor plays depends on its state, on the weights that it is given and on
-the number of steps alone: not on the process, nor on when it plays. So another
-thread, or a process elsewhere, can play while the learner learns.
+What an actor plays depends on the state and the weights that it is given and on
+the number of steps alone: not on the process, nor on what it played before. So
+another thread, or a process elsewhere, can play while the learner learns.
 """
 
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -14,7 +14,11 @@ from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.policies import ArrayPlayer
-from tf_mmdrl.train.exact_environment import EnvironmentState, ExactEnvironment
+from tf_mmdrl.train.exact_environment import (
+  EnvironmentState,
+  ExactEnvironment,
+  Moment,
+)
 
 
 class Weights(NamedTuple):
@@ -27,6 +31,22 @@ class Weights(NamedTuple):
 
   values: Sequence[tf.Tensor]
   progress: tf.Tensor
+
+
+class ActorState(NamedTuple):
+  """Where an actor is: with weights, all that decides what it plays next.
+
+  Attributes:
+    step: steps that it has taken, over its environments.
+    running: [B] scores so far of the games under way.
+    kept: [B, 1], what the player keeps through an episode.
+    moment: where the environments are.
+  """
+
+  step: int
+  running: np.ndarray
+  kept: np.ndarray
+  moment: Moment
 
 
 class Chunk(NamedTuple):
@@ -45,12 +65,7 @@ class Chunk(NamedTuple):
 
 
 class Actor:
-  """Steps environments with a player of its own.
-
-  Attributes:
-    environment: what it plays.
-    step: steps taken, over all environments.
-  """
+  """Steps environments with a player of its own."""
 
   def __init__(
     self,
@@ -66,13 +81,11 @@ class Actor:
       player: who chooses actions.
       variables: of the player, which `Weights` go into: its network's, then
         the progress.
-      epsilon: step -> the share of random actions.
+      epsilon: step of this actor -> the share of random actions.
     """
     self.environment = environment
-    self.step = 0
     self._player = player
     self._epsilon = epsilon
-    self._running = np.zeros([len(environment.time_step.step_type)])
 
     @tf.function(autograph=False)
     def load(*values):
@@ -81,68 +94,95 @@ class Actor:
 
     self._load = load
 
-  def play(self, weights: Weights, num_steps: int) -> Chunk:
-    """Takes `num_steps` of each environment."""
+  def begin(self) -> ActorState:
+    """The state before the first step."""
+    batch = len(self.environment.time_step.step_type)
+    kept = np.zeros([batch, 1], np.float32)
+    return ActorState(0, np.zeros([batch]), kept, self.environment.moment)
+
+  def play(
+    self, state: ActorState, weights: Weights, num_steps: int
+  ) -> Tuple[Chunk, ActorState]:
+    """Takes `num_steps` of each environment, from `state` on."""
     self._load(*weights.values, weights.progress)
-    before = self.step
+    environment, player = self.environment, self._player
+    environment.go_to(state.moment)
+    player.kept = state.kept
+    step, games = state.step, _Games(state.running.copy())
     trajectories: List[trajectory.Trajectory] = []
-    scores: List[float] = []
     for _ in range(num_steps):
-      if self.environment.is_due:
+      if environment.is_due:
         trajectories.append(self._start_afresh())
-      time_step = self.environment.time_step
-      actions = self._player(time_step, self._epsilon(self.step), self.step)
-      next_step = self.environment.step(actions)
-      self._check(next_step)
+        games.cut()
+      time_step = environment.time_step
+      actions = player(time_step, self._epsilon(step), step)
+      next_step = environment.step(actions)
+      _check(next_step, step)
       trajectories.append(_joined(time_step, actions, next_step))
-      scores.extend(self._ended(next_step))
-      self.step += len(actions)
-    return Chunk(trajectories, self.step - before, scores)
+      games.add(next_step, environment.raw_reward)
+      step += len(actions)
+    chunk = Chunk(trajectories, step - state.step, games.scores)
+    moment = environment.moment
+    return chunk, ActorState(step, games.running, player.kept, moment)
 
-  def state(self) -> Dict[str, Any]:
-    """Counters and what the player keeps, as JSON values."""
-    return {
-      "step": self.step,
-      "running": self._running.tolist(),
-      "kept": self._player.kept.tolist(),
+  def save(self, state: ActorState) -> Tuple[Dict[str, Any], EnvironmentState]:
+    """`state` as JSON values, and that of the environments."""
+    self.environment.go_to(state.moment)
+    plain = {
+      "step": state.step,
+      "running": state.running.tolist(),
+      "kept": state.kept.tolist(),
     }
+    return plain, self.environment.state()
 
-  def set_state(
-    self, state: Dict[str, Any], environment: EnvironmentState
-  ) -> None:
-    """Goes on from `state`, and the environments from theirs."""
-    self.step = state["step"]
-    self._running[:] = state["running"]
-    self._player.kept = np.float32(state["kept"]).reshape([-1, 1])
+  def restored(
+    self, plain: Dict[str, Any], environment: EnvironmentState
+  ) -> ActorState:
+    """The state that `save` gave these of."""
     self.environment.set_state(environment)
+    return ActorState(
+      plain["step"],
+      np.array(plain["running"], np.float64),
+      np.float32(plain["kept"]).reshape([-1, 1]),
+      self.environment.moment,
+    )
 
   def _start_afresh(self) -> trajectory.Trajectory:
     """Cuts all episodes short, in replay too: LAST, with the discount of 1."""
     time_step = self.environment.time_step
     last = np.full_like(time_step.step_type, ts.StepType.LAST)
     actions = np.zeros([len(last)], np.int64)
-    self._running[:] = 0
     cut = time_step._replace(step_type=last)
     return _joined(cut, actions, self.environment.rebuild())
 
-  def _ended(self, time_step: ts.TimeStep) -> List[float]:
-    """The scores of the games that this step ends."""
-    self._running += self.environment.raw_reward
-    over = time_step.step_type == ts.StepType.LAST
-    scores = self._running[over].tolist()
-    self._running[over] = 0
-    return scores
 
-  def _check(self, time_step: ts.TimeStep) -> None:
-    """Stops before a bad number reaches replay and a checkpoint."""
-    for name in ("reward", "observation"):
-      values = np.asarray(getattr(time_step, name))
-      if values.dtype.kind == "f" and not np.isfinite(values).all():
-        bad = values[~np.isfinite(values)].reshape([-1])[0]
-        raise errors.UserError(
-          f"the environment gave the {name} {bad} at step {self.step}; the"
-          " last checkpoint is whole: mend the environment and run again"
-        )
+class _Games:
+  """Adds up rewards: `running` [B] so far; `scores` of games that ended."""
+
+  def __init__(self, running: np.ndarray):
+    self.running = running
+    self.scores: List[float] = []
+
+  def add(self, time_step: ts.TimeStep, reward: np.ndarray) -> None:
+    self.running += reward
+    over = time_step.step_type == ts.StepType.LAST
+    self.scores.extend(self.running[over].tolist())
+    self.running[over] = 0
+
+  def cut(self) -> None:
+    self.running[:] = 0
+
+
+def _check(time_step: ts.TimeStep, step: int) -> None:
+  """Stops before a bad number reaches replay and a checkpoint."""
+  for name in ("reward", "observation"):
+    values = np.asarray(getattr(time_step, name))
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+      bad = values[~np.isfinite(values)].reshape([-1])[0]
+      raise errors.UserError(
+        f"the environment gave the {name} {bad} at step {step}; the"
+        " last checkpoint is whole: mend the environment and run again"
+      )
 
 
 def _joined(time_step, actions, next_step) -> trajectory.Trajectory:

@@ -49,6 +49,12 @@ class Config:
         f" schedule.steps_per_update, got {self.environment.num_envs} *"
         f" {schedule.collect_steps} for {schedule.steps_per_update}"
       )
+    if self.environment.num_envs % self.system.actors:
+      raise errors.UserError(
+        "environment.num_envs must be a multiple of system.actors, which share"
+        f" the environments, got {self.environment.num_envs} for"
+        f" {self.system.actors}"
+      )
     least = self.environment.num_envs * (self.agent.n_step + 1)
     if schedule.learning_starts < 2 * least:
       raise errors.UserError(
@@ -66,6 +72,11 @@ class Config:
   def round_steps(self) -> int:
     """Steps of one round: what is collected between two calls of updates."""
     return self.environment.num_envs * self.schedule.collect_steps
+
+  @property
+  def slot_envs(self) -> int:
+    """Environments of each actor slot."""
+    return self.environment.num_envs // self.system.actors
 
   @property
   def round_updates(self) -> int:

@@ -284,6 +284,12 @@ class SystemConfig(settings.Group):
     "seed of everything random in a run; the same seed gives the same run",
     low=0,
   )
+  actors: int = settings.setting(
+    1,
+    "how many actors play at the same time; they share environment.num_envs,"
+    " and each has a part of replay for itself",
+    low=1,
+  )
   xla: str = settings.setting(
     "auto",
     "whether XLA compiles updates; auto: the parts that it makes faster",

@@ -4,6 +4,10 @@ Some environments can save their state. Others (ale-py's emulators) cannot, but
 their course is a function of a seed and the actions: for these the actions are
 kept, and played again on resume. Fresh starts at fixed steps of the run, cut or
 not, bound how many there are to play.
+
+A moment is a start and the actions since then, for all of them: to name it
+costs nothing, while saving the state of MinAtar's games takes as long as forty
+steps of them.
 """
 
 import json
@@ -14,6 +18,8 @@ from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
+
+_ACTIONS_KEPT = 256  # before the state is saved anew, if it can be
 
 
 class EnvironmentState(NamedTuple):
@@ -27,6 +33,20 @@ class EnvironmentState(NamedTuple):
 
   plain: Dict[str, Any]
   actions: np.ndarray
+
+
+class Moment(NamedTuple):
+  """A moment in the course of environments.
+
+  Attributes:
+    start: JSON values, which name what the actions begin at.
+    record: [B] actions in turn. It may have grown since.
+    num_actions: how many of them led here.
+  """
+
+  start: Dict[str, Any]
+  record: List[np.ndarray]
+  num_actions: int
 
 
 class ExactEnvironment:
@@ -48,11 +68,13 @@ class ExactEnvironment:
     """
     self._environment = environment
     self._period = rebuild_period
-    self._boundary = 0
-    self._actions: List[np.ndarray] = []
+    self._record: List[np.ndarray] = []
     self.time_step: ts.TimeStep = environment.reset()
     self._has_state = _has_state(environment)
-    if not self._has_state:
+    if self._has_state:
+      self._start = self._saved()
+    else:
+      self._start = {"boundary": 0}
       self.time_step = environment.rebuild(0)
 
   @property
@@ -63,48 +85,64 @@ class ExactEnvironment:
   @property
   def is_due(self) -> bool:
     """Whether the environments must be started afresh before the next step."""
-    return not self._has_state and len(self._actions) >= self._period
+    return not self._has_state and len(self._record) >= self._period
+
+  @property
+  def moment(self) -> Moment:
+    """Where the environments are; `go_to` brings any others there."""
+    if self._has_state and len(self._record) >= _ACTIONS_KEPT:
+      self._start, self._record = self._saved(), []
+    return Moment(self._start, self._record, len(self._record))
+
+  def go_to(self, moment: Moment) -> None:
+    """Goes on exactly as the environments that gave this moment would have."""
+    start, record, count = moment
+    here = record is self._record and start is self._start
+    if here and count == len(record):
+      return
+    if self._has_state:
+      self._environment.set_state(json.loads(start["state"]))
+      self.time_step = self._environment.current_time_step()
+    else:
+      self.time_step = self._environment.rebuild(start["boundary"])
+    self._start, self._record = start, []
+    for actions in record[:count]:
+      self.step(actions)
 
   def step(self, actions: np.ndarray) -> ts.TimeStep:
     """Steps all environments, [B] actions."""
-    if not self._has_state:
-      self._actions.append(actions)
+    self._record.append(actions)
     self.time_step = self._environment.step(actions)
     return self.time_step
 
   def rebuild(self) -> ts.TimeStep:
     """Starts afresh where `is_due`; the FIRST step of new episodes."""
-    self._boundary += 1
-    self._actions = []
-    self.time_step = self._environment.rebuild(self._boundary)
+    boundary = self._start["boundary"] + 1
+    self._start, self._record = {"boundary": boundary}, []
+    self.time_step = self._environment.rebuild(boundary)
     return self.time_step
 
   def state(self) -> EnvironmentState:
-    """What `set_state` needs."""
+    """What `set_state` needs, with as few actions as there can be."""
     if self._has_state:
-      # As text, because the order of its entries must be kept.
-      text = json.dumps(self._environment.get_state())
-      return EnvironmentState({"state": text}, np.zeros([0, 0], np.int64))
+      return EnvironmentState(self._saved(), np.zeros([0, 0], np.int64))
     spec = self._environment.action_spec()
-    shape = [len(self._actions), self._environment.batch_size]
-    actions = np.array(self._actions, spec.dtype).reshape(shape)
-    return EnvironmentState({"boundary": self._boundary}, actions)
+    shape = [len(self._record), self._environment.batch_size]
+    actions = np.array(self._record, spec.dtype).reshape(shape)
+    return EnvironmentState(self._start, actions)
 
   def set_state(self, state: EnvironmentState) -> None:
     """Goes on exactly as the environment that gave this state would have."""
-    if self._has_state:
-      self._environment.set_state(json.loads(state.plain["state"]))
-      self.time_step = self._environment.current_time_step()
-      return
-    self._boundary = state.plain["boundary"]
-    self.time_step = self._environment.rebuild(self._boundary)
-    self._actions = []
-    for actions in state.actions:
-      self.step(actions)
+    actions = list(state.actions)
+    self.go_to(Moment(state.plain, actions, len(actions)))
 
   def close(self) -> None:
     """Closes the environments."""
     self._environment.close()
+
+  def _saved(self) -> Dict[str, Any]:
+    # As text, because the order of its entries must be kept.
+    return {"state": json.dumps(self._environment.get_state())}
 
 
 def _has_state(environment: environments.Environment) -> bool:

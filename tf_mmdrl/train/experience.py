@@ -4,7 +4,7 @@ The batches of a round are drawn from replay as it was at the end of the round
 before, so what they hold does not depend on which thread is faster.
 """
 
-from typing import Any, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -25,39 +25,39 @@ class Experience:
   """Replay, and the batches that were drawn from it and not taken yet.
 
   Attributes:
-    buffer: replay.
+    replay: a shard for each actor slot.
     pending: priorities of the last round's examples; they reach replay in
       `prepare`, at the same moment of every run.
   """
 
   def __init__(
-    self, buffer: replay.FrameReplayBuffer, *, num_updates: int, batch_size: int
+    self, shards: replay.ShardedReplay, *, num_updates: int, batch_size: int
   ):
     """Draws nothing yet.
 
     Args:
-      buffer: replay.
+      shards: of replay, one for each actor slot.
       num_updates: K, updates of a round.
       batch_size: B.
     """
-    self.buffer = buffer
+    self.replay = shards
     self.pending: Optional[Priorities] = None
     self._size = (num_updates, batch_size)
     self._next: Optional[Batches] = None
     self._generator_before: Mapping[str, Any] = {}
 
-  def add(self, chunk: Chunk) -> None:
-    """Stores what was played."""
-    for part in chunk.trajectories:
-      self.buffer.add_batch(part)
+  def add(self, chunks: Sequence[Chunk]) -> None:
+    """Stores what was played, in the slots' order."""
+    for shard, chunk in zip(self.replay.shards, chunks, strict=True):
+      for part in chunk.trajectories:
+        shard.add_batch(part)
 
   def prepare(self, beta: float) -> None:
     """Draws the next round's batches, after what is pending."""
     if self.pending is not None:
-      self.buffer.update_priorities(*self.pending)
+      self.replay.update_priorities(*self.pending)
       self.pending = None
-    generator = self.buffer.replay.generator
-    self._generator_before = generator.bit_generator.state
+    self._generator_before = self.replay.generator.bit_generator.state
     self._next = self._draw(beta)
 
   def take(self, beta: float) -> Batches:
@@ -67,7 +67,7 @@ class Experience:
 
   def learnt(self, batches: Batches, losses: np.ndarray) -> None:
     """Keeps the losses [K, B] of a round's examples as their priorities."""
-    if isinstance(self.buffer.replay.sampler, replay.PrioritizedSampler):
+    if self.replay.is_prioritized:
       self.pending = Priorities(batches[1].ids.numpy(), losses)
 
   def rewind(self) -> None:
@@ -78,8 +78,7 @@ class Experience:
     """
     if self._next is not None:
       self._next = None
-      generator = self.buffer.replay.generator
-      generator.bit_generator.state = self._generator_before
+      self.replay.generator.bit_generator.state = self._generator_before
 
   def _draw(self, beta: float) -> Batches:
-    return self.buffer.sample_planes(*self._size, beta=beta, ends=True)
+    return self.replay.sample_planes(*self._size, beta=beta, ends=True)

@@ -21,7 +21,10 @@ _SMALLEST_NATURE = 36  # pixels that the Nature convolutions need, each way
 
 
 class Seeds(NamedTuple):
-  """One seed for each thing that is random, all from the run's seed."""
+  """One seed for each thing that is random, all from the run's seed.
+
+  Each actor slot has its own for its environments and its exploration.
+  """
 
   environment: int
   evaluation: int
@@ -30,20 +33,22 @@ class Seeds(NamedTuple):
   replay: int
 
 
-def seeds(config: Config) -> Seeds:
-  """Independent seeds within 31 bits."""
-  sequence = np.random.SeedSequence(config.system.seed)
+def seeds(config: Config, slot: int = 0) -> Seeds:
+  """Independent seeds within 31 bits; those of a run are slot 0's."""
+  sequence = np.random.SeedSequence(
+    config.system.seed, spawn_key=(slot,) if slot else ()
+  )
   drawn = sequence.generate_state(len(Seeds._fields)) >> 1
   return Seeds(*map(int, drawn))
 
 
 def environment(
-  config: Config, *, evaluation: bool = False, **options: Any
+  config: Config, slot: int = 0, *, evaluation: bool = False, **options: Any
 ) -> environments.Environment:
-  """The batch of environments to learn in, or to be evaluated in."""
+  """The batch of environments that a slot plays, or to be evaluated in."""
   group = config.environment
-  all_seeds = seeds(config)
-  num_envs = config.evaluation.num_envs if evaluation else group.num_envs
+  all_seeds = seeds(config, slot)
+  num_envs = config.evaluation.num_envs if evaluation else config.slot_envs
   made = environments.make_environment(
     group.name,
     num_envs=num_envs,
@@ -129,12 +134,12 @@ def agent(
   return made
 
 
-def replay_buffer(
+def replay_shards(
   config: Config,
-  env: py_environment.PyEnvironment,
+  env: environments.Environment,
   learner: base.ReturnDistributionAgent,
-) -> replay.FrameReplayBuffer:
-  """An empty replay for the environments' steps."""
+) -> replay.ShardedReplay:
+  """An empty replay: a shard for the steps of each slot's environments."""
 
   def prioritized(batch_size, max_length):
     return replay.PrioritizedSampler(
@@ -142,17 +147,21 @@ def replay_buffer(
     )
 
   is_atari = isinstance(env, atari.AtariEnvironment)
-  return replay.FrameReplayBuffer(
-    learner.collect_data_spec,
-    batch_size=env.batch_size,
-    max_length=-(-config.replay.capacity // env.batch_size),
-    stack=env.protocol.stack if is_atari else 1,
-    n_step=config.agent.n_step,
-    sampler=(
-      prioritized if config.replay.prioritized else replay.UniformSampler
-    ),
-    seed=seeds(config).replay,
-  )
+  shards = [
+    replay.FrameReplayBuffer(
+      learner.collect_data_spec,
+      batch_size=config.slot_envs,
+      max_length=-(-config.replay.capacity // config.environment.num_envs),
+      stack=env.protocol.stack if is_atari else 1,
+      n_step=config.agent.n_step,
+      sampler=(
+        prioritized if config.replay.prioritized else replay.UniformSampler
+      ),
+      seed=seeds(config, slot).replay,
+    )
+    for slot in range(config.system.actors)
+  ]
+  return replay.ShardedReplay(shards)
 
 
 def judged(
@@ -166,8 +175,8 @@ def judged(
   )
 
 
-def actor(config: Config, env: environments.Environment) -> Actor:
-  """Who collects experience, with a network of its own."""
+def actor(config: Config, env: environments.Environment, slot: int) -> Actor:
+  """Who collects the experience of a slot, with a network of its own."""
   observation, action = tensor_spec.from_spec(
     (env.observation_spec(), env.action_spec())
   )
@@ -182,13 +191,15 @@ def actor(config: Config, env: environments.Environment) -> Actor:
   )
   return Actor(
     ExactEnvironment(
-      env, -(-config.environment.rebuild_period // env.batch_size)
+      env,
+      -(-config.environment.rebuild_period // config.environment.num_envs),
     ),
     policies.ArrayPlayer(
-      player.act, net.num_actions, seeds(config).exploration
+      player.act, net.num_actions, seeds(config, slot).exploration
     ),
     [*net.variables, progress],
-    lambda step: epsilon(config, step),
+    # All slots play alike, so the run is as many times further.
+    lambda step: epsilon(config, step * config.system.actors),
   )
 
 

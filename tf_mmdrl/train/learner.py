@@ -41,7 +41,7 @@ class Learner:
 
     Args:
       agent: what learns.
-      buffer: what the batches are drawn from, which can unpack them.
+      buffer: a shard of what the batches are drawn from, to unpack them.
       num_updates: K, updates of a round.
       batch_size: B.
       all_updates: of the whole run.

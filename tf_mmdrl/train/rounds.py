@@ -1,7 +1,7 @@
-"""A round of a run: the actor plays while the learner learns."""
+"""A round of a run: actors play while the learner learns."""
 
 from concurrent import futures
-from typing import Optional
+from typing import Any, Callable, List, Optional, Sequence
 
 import tensorflow as tf
 
@@ -13,15 +13,17 @@ from tf_mmdrl.train.run_state import RunState
 class Rounds:
   """Takes a run on, round by round.
 
-  The actor plays by the weights that a round begins with, and what is learnt
-  was drawn before it. So neither waits for the other, and what comes of a round
+  Actors play by the weights that a round begins with, and what is learnt was
+  drawn before it. So neither waits for the other, and what comes of a round
   does not depend on which is faster.
   """
 
   def __init__(self, state: RunState):
-    """Starts the actor's thread."""
+    """Starts a thread for each actor; the first one's also stores and draws."""
     self._state = state
-    self._thread = futures.ThreadPoolExecutor(1, "mmdrl-actor")
+    self._thread = futures.ThreadPoolExecutor(1, "mmdrl-actor-0")
+    others = max(1, len(state.actors) - 1)
+    self._others = futures.ThreadPoolExecutor(others, "mmdrl-actor")
 
   def play_and_learn(
     self, writer: Optional[tf.summary.SummaryWriter] = None
@@ -52,17 +54,30 @@ class Rounds:
     return learnt.loss
 
   def close(self) -> None:
-    """Ends the thread."""
+    """Ends the threads."""
     self._thread.shutdown()
+    self._others.shutdown()
 
-  def _gather(self, weights: Weights) -> Chunk:
+  def _gather(self, weights: Weights) -> List[Chunk]:
     """Plays, stores what was played, and draws the next round's batches."""
-    state = self._state
-    chunk = state.play(weights, state.config.schedule.collect_steps)
-    step = state.actor.step
-    if self._has_begun(step):
-      state.experience.prepare(factories.beta(state.config, step))
-    return chunk
+    state, steps = self._state, self._state.config.schedule.collect_steps
+    chunks = state.play(weights, steps, self._together)
+    if self._has_begun(state.steps_played):
+      beta = factories.beta(state.config, state.steps_played)
+      state.experience.prepare(beta)
+    return chunks
+
+  def _together(
+    self, function: Callable[[int], Any], slots: Sequence[int]
+  ) -> List[Any]:
+    """As `map`, at the same time; nothing goes on once it has returned."""
+    first, *others = slots
+    running = [self._others.submit(function, slot) for slot in others]
+    try:
+      result = function(first)
+    finally:
+      futures.wait(running)
+    return [result, *(one.result() for one in running)]
 
   def _has_begun(self, step: int) -> bool:
     return step >= self._state.config.schedule.learning_starts

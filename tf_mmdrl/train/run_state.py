@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import json
 import pathlib
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -26,6 +26,9 @@ _STATE = "state.json"
 _ARRAYS = "arrays"
 _METRICS = "metrics.csv"
 
+Each = Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]]
+SavedActor = Tuple[Dict[str, Any], EnvironmentState]
+
 
 class RunState:
   """The parts of a run that change as it goes on.
@@ -33,8 +36,9 @@ class RunState:
   Attributes:
     config: its settings.
     agent: what learns.
-    actor: what plays.
-    experience: what it played, and the batches that were drawn of it.
+    actors: what plays, one for each slot.
+    slots: where each of them is.
+    experience: what they played, and the batches that were drawn of it.
     learner: what updates.
     metrics: what was measured.
     step: steps taken, over all environments, that are in replay.
@@ -43,62 +47,93 @@ class RunState:
   def __init__(self, config: Config, directory: RunDirectory):
     """Makes the parts as they are at step 0."""
     self.config = config
-    environment = factories.environment(config)
-    self.agent = factories.agent(config, environment)
-    self.actor = factories.actor(config, environment)
-    buffer = factories.replay_buffer(config, environment, self.agent)
+    slots = range(config.system.actors)
+    batches = [factories.environment(config, slot) for slot in slots]
+    self.agent = factories.agent(config, batches[0])
+    self.actors = [
+      factories.actor(config, batches[slot], slot) for slot in slots
+    ]
+    self.slots = [actor.begin() for actor in self.actors]
+    shards = factories.replay_shards(config, batches[0], self.agent)
     size = dict(
       num_updates=config.round_updates, batch_size=config.schedule.batch_size
     )
-    self.experience = Experience(buffer, **size)
+    self.experience = Experience(shards, **size)
     self.learner = Learner(
-      self.agent, buffer, **size, all_updates=config.num_updates
+      self.agent, shards.shards[0], **size, all_updates=config.num_updates
     )
     self.step = 0
     self.metrics = Metrics(directory.metrics, config.environment.name)
     self._checkpoints = checkpoints.Checkpoints(directory.checkpoints)
-    self._saver = replay.ReplaySaver(buffer, directory.checkpoints / "replay")
+    self._savers = [
+      replay.ReplaySaver(shard, directory.checkpoints / _named("replay", slot))
+      for slot, shard in enumerate(shards.shards)
+    ]
     self._trackable = tf.train.Checkpoint(agent=self.agent)
 
   @property
-  def buffer(self) -> replay.FrameReplayBuffer:
+  def replay(self) -> replay.ShardedReplay:
     """Replay."""
-    return self.experience.buffer
+    return self.experience.replay
+
+  @property
+  def steps_played(self) -> int:
+    """Steps taken, over all slots; during a round more than `step`."""
+    return sum(slot.step for slot in self.slots)
 
   @property
   def updates(self) -> int:
     """Updates done."""
     return int(self.agent.train_step_counter.numpy())
 
-  def play(self, weights: Weights, num_steps: int) -> Chunk:
-    """Plays by these weights into replay; another thread may learn."""
-    chunk = self.actor.play(weights, num_steps)
-    self.experience.add(chunk)
-    return chunk
+  def play(
+    self, weights: Weights, num_steps: int, each: Each = map
+  ) -> List[Chunk]:
+    """Plays by these weights into replay; another thread may learn.
 
-  def count(self, chunk: Chunk) -> None:
+    Args:
+      weights: what all actors play by.
+      num_steps: of each environment.
+      each: calls a function with each of some numbers of slots, as `map` does.
+
+    Returns:
+      What each slot played, in the slots' order, in which it is stored.
+    """
+
+    def play(slot):
+      return self.actors[slot].play(self.slots[slot], weights, num_steps)
+
+    chunks, slots = zip(*each(play, range(len(self.actors))))
+    self.experience.add(chunks)
+    self.slots = list(slots)
+    return list(chunks)
+
+  def count(self, chunks: Sequence[Chunk]) -> None:
     """Counts what was played, once it is in replay."""
-    self.step += chunk.num_steps
-    self.metrics.add_games(chunk.scores)
+    for chunk in chunks:
+      self.step += chunk.num_steps
+      self.metrics.add_games(chunk.scores)
 
   def save(self) -> None:
     """Makes a checkpoint, and removes those that are too old."""
     self.experience.rewind()
     try:
-      manifest = self._saver.save()
+      manifests = [saver.save() for saver in self._savers]
     except OSError as error:
       raise errors.UserError(
         f"cannot write the replay of step {self.step}: {error.strerror}; the"
         " last checkpoint is whole. Make room and run the same command again"
       ) from error
     self._checkpoints.save(
-      self.step, lambda directory: self._write(directory, manifest)
+      self.step, lambda directory: self._write(directory, manifests)
     )
     kept = self._checkpoints.prune(self.config.system.checkpoints_kept)
     paths = map(self._checkpoints.path, kept)
     # If an older checkpoint is damaged, nothing goes until that one has.
     with contextlib.suppress(DamagedFileError):
-      self._saver.prune([_read_state(path)["replays"][0] for path in paths])
+      kept_manifests = [_read_state(path)["replays"] for path in paths]
+      for saver, names in zip(self._savers, zip(*kept_manifests), strict=True):
+        saver.prune(names)
 
   def restore(self, warn: Callable[[str], None], *, clean: bool) -> bool:
     """Goes back to the newest whole checkpoint, if there is any.
@@ -122,14 +157,18 @@ class RunState:
     """
     self.experience.rewind()
     variables = map(np.asarray, self.agent.state_variables())
-    environment = self.actor.environment.state()
-    tables = self._tables(environment)
+    saved = self._saved_actors()
+    tables = self._tables(saved)
+    plain = {
+      "actors": [actor for actor, _ in saved],
+      "metrics": self.metrics.state(),
+    }
     return {
       "weights and optimizer": _digest(*variables),
-      "replay": replay.fingerprint(self.buffer),
-      "environments": _digest(environment.plain),
+      "replay": replay.fingerprint(*self.replay.shards),
+      "environments": _digest(*(state.plain for _, state in saved)),
       "counters and generators": _digest(
-        self._plain(), *(tables[name] for name in sorted(tables))
+        plain, *(tables[name] for name in sorted(tables))
       ),
       "metrics": _digest(self.metrics.text),
     }
@@ -140,46 +179,55 @@ class RunState:
 
   def close(self) -> None:
     """Closes the environments."""
-    self.actor.environment.close()
+    for actor in self.actors:
+      actor.environment.close()
 
-  def _plain(self) -> Dict[str, Any]:
-    return {
-      "actor": self.actor.state(),
-      "metrics": self.metrics.state(),
+  def _saved_actors(self) -> List[SavedActor]:
+    pairs = zip(self.actors, self.slots, strict=True)
+    return [actor.save(slot) for actor, slot in pairs]
+
+  def _tables(self, saved: Sequence[SavedActor]) -> Dict[str, np.ndarray]:
+    tables = {
+      _named("actions", slot): state.actions
+      for slot, (_, state) in enumerate(saved)
     }
-
-  def _tables(self, environment: EnvironmentState) -> Dict[str, np.ndarray]:
-    tables = {"actions": environment.actions}
     if self.experience.pending is not None:
       tables["priority_ids"] = self.experience.pending.ids
       tables["priority_losses"] = self.experience.pending.losses
     return tables
 
-  def _write(self, directory: pathlib.Path, manifest: str) -> None:
+  def _write(self, directory: pathlib.Path, manifests: List[str]) -> None:
     self._trackable.write(str(directory / _AGENT))
-    environment = self.actor.environment.state()
-    # Lists, because a run may have several actors and as many replays.
+    saved = self._saved_actors()
     content = {
-      "actors": [{**self.actor.state(), "environment": environment.plain}],
-      "replays": [manifest],
+      "actors": [
+        {**plain, "environment": state.plain} for plain, state in saved
+      ],
+      "replays": manifests,
       "metrics": self.metrics.state(),
     }
     whole_files.write_json(directory / _STATE, content)
-    tables = self._tables(environment)
+    tables = self._tables(saved)
     whole_files.write(directory / _ARRAYS, whole_files.encode(tables))
     whole_files.write(directory / _METRICS, self.metrics.text.encode())
 
   def _read(self, directory: pathlib.Path) -> None:
     content = _read_state(directory)
     tables = whole_files.decode((directory / _ARRAYS).read_bytes())
-    (manifest,), (actor,) = content["replays"], content["actors"]
-    self._saver.restore(manifest)
+    for saver, name in zip(self._savers, content["replays"], strict=True):
+      saver.restore(name)
     status = self._trackable.read(str(directory / _AGENT))
     status.assert_consumed()
-    self.actor.set_state(
-      actor, EnvironmentState(actor["environment"], tables["actions"])
-    )
-    self.step = self.actor.step
+    self.slots = [
+      actor.restored(
+        plain,
+        EnvironmentState(plain["environment"], tables[_named("actions", slot)]),
+      )
+      for slot, (actor, plain) in enumerate(
+        zip(self.actors, content["actors"], strict=True)
+      )
+    ]
+    self.step = self.steps_played
     text = (directory / _METRICS).read_text()
     self.metrics.set_state(content["metrics"], text)
     self.experience.pending = None
@@ -187,6 +235,11 @@ class RunState:
       self.experience.pending = Priorities(
         tables["priority_ids"], tables["priority_losses"]
       )
+
+
+def _named(name: str, slot: int) -> str:
+  """What a slot calls its own; the first one's has no number."""
+  return f"{name}_{slot}" if slot else name
 
 
 def _digest(*parts: Any) -> str:

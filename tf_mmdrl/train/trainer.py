@@ -181,7 +181,7 @@ class Trainer:
       step=state.step,
       updates=state.updates,
       epsilon=factories.epsilon(self._config, state.step),
-      replay_steps=state.buffer.replay.num_steps,
+      replay_steps=state.replay.num_steps,
       evaluation=evaluation,
       unit=float(state.agent.unit.numpy()),
       beyond_reach=float(state.agent.beyond_reach.numpy()),

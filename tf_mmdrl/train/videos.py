@@ -3,7 +3,7 @@
 import collections
 import os
 import pathlib
-from typing import Any, Deque, Iterator, List, Optional
+from typing import Any, Deque, Dict, Iterator, List, Optional
 
 import numpy as np
 from tf_agents.trajectories import time_step as ts
@@ -53,7 +53,9 @@ def play(
   single = config.replace(evaluation=dict(num_envs=1))
   family = environments.family(config.environment.name)
   os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # pygame seeks a speaker
-  rendering = {} if family == "atari" else {"render_mode": "rgb_array"}
+  rendering: Dict[str, Any] = (
+    {} if family == "atari" else {"render_mode": "rgb_array"}
+  )
   environment = factories.environment(single, evaluation=True, **rendering)
   player = factories.judged(config, policy.network)
   act = ArrayPlayer(player.act, player.num_actions).reseeded(

@@ -1,0 +1,176 @@
+"""Actor slots: each a function of its state, together one run."""
+
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import train_fixtures
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.train import factories, rounds, run_directory, run_state
+
+_PONG = [
+  "environment.name=Pong",
+  "environment.num_envs=2",
+  "environment.rebuild_period=12",  # 6 steps of each environment
+]
+
+
+@pytest.fixture
+def make_state(tmp_path):
+  made = []
+
+  def make(*changes):
+    directory = run_directory.RunDirectory(tmp_path)
+    state = run_state.RunState(train_fixtures.small(*changes), directory)
+    made.append(state)
+    return state
+
+  yield make
+  for state in made:
+    state.close()
+
+
+def _assert_same(one, other):
+  tf.nest.map_structure(np.testing.assert_array_equal, one, other)
+
+
+@pytest.mark.parametrize(
+  "changes",
+  [["agent.exploration=bootstrapped"], _PONG],
+  ids=["minatar", "pong"],
+)
+def test_play_is_a_function_of_its_arguments(make_state, changes):
+  """Of no other actor, process or moment; also back in time, and elsewhere."""
+  config = ["schedule.epsilon_start=0.5", "schedule.epsilon_end=0.5", *changes]
+  state = make_state(*config)
+  (actor,), (begin,) = state.actors, state.slots
+  weights = state.learner.weights()
+  saved = [np.array(begin.running), np.array(begin.kept)]
+  first, middle = actor.play(begin, weights, 5)
+  second, end = actor.play(middle, weights, 7)
+  _assert_same(saved, [begin.running, begin.kept])
+  again, middle_again = actor.play(begin, weights, 5)
+  _assert_same(first, again)
+  _assert_same(middle[:3], middle_again[:3])
+  elsewhere = make_state(*config)
+  (other,) = elsewhere.actors
+  other.play(*elsewhere.slots, elsewhere.learner.weights(), 3)
+  chunk, end_again = other.play(middle, weights, 7)
+  _assert_same(second, chunk)
+  _assert_same(end[:3], end_again[:3])
+  _assert_same(actor.save(end)[1], other.save(end_again)[1])
+  _assert_same(actor.play(end, weights, 3)[0], other.play(end, weights, 3)[0])
+
+
+def test_a_long_record_begins_anew_at_a_saved_state(make_state):
+  state = make_state("environment.name=CartPole-v1")
+  (actor,), (begin,) = state.actors, state.slots
+  weights = state.learner.weights()
+  _, late = actor.play(begin, weights, 255)
+  assert late.moment.num_actions == 255
+  chunk, later = actor.play(late, weights, 1)
+  assert later.moment.num_actions == 0  # 256 would have to be played again
+  after, _ = actor.play(later, weights, 9)
+  actor.play(begin, weights, 1)
+  _assert_same(chunk, actor.play(late, weights, 1)[0])
+  _assert_same(after, actor.play(later, weights, 9)[0])
+
+
+def test_slots_share_environments_and_capacity(make_state):
+  one, two = make_state(), make_state("system.actors=2")
+  for state in (one, two):
+    train_fixtures.play(state, 60)
+  assert one.step == two.step == two.steps_played == 240
+  assert one.replay.num_steps == two.replay.num_steps == 240
+  sizes = [sum(s.nbytes for s in x.replay.shards) for x in (one, two)]
+  assert sizes[0] == sizes[1]
+  rows = [
+    [shard.gather_all().observation.numpy() for shard in state.replay.shards]
+    for state in (one, two)
+  ]
+  assert [len(part) for part in rows[1]] == [2, 2]
+  # Seeds are a slot's own: no environment plays what another one does.
+  every = [row.tobytes() for part in rows[1] for row in part]
+  assert len(set(every)) == 4
+  seeds = [factories.seeds(two.config, slot) for slot in (0, 1)]
+  assert seeds[0] == factories.seeds(one.config)
+  assert all(a != b for a, b in zip(*seeds))
+
+
+def test_all_slots_explore_by_the_step_of_the_run(make_state):
+  state = make_state("system.actors=2", "schedule.epsilon_end=0.1")
+  for actor in state.actors:
+    assert actor._epsilon(150) == factories.epsilon(state.config, 300) < 1
+
+
+@pytest.mark.parametrize(
+  "prioritized", [True, pytest.param(False, marks=pytest.mark.slow)]
+)
+def test_it_does_not_matter_who_is_faster(make_state, monkeypatch, prioritized):
+  """Whichever part is slow, and with actors in turn, the run is the same."""
+  state = make_state(
+    "system.actors=2",
+    "schedule.epsilon_end=0.5",
+    f"replay.prioritized={prioritized}",
+  )
+  train_fixtures.play(state, 60)
+  state.save()
+  prints = [_after_rounds(state)]
+  first, second = state.actors
+  for part, name in (
+    (first, "play"),
+    (second, "play"),
+    (state.learner, "learn"),
+  ):
+    with monkeypatch.context() as patch:
+      patch.setattr(part, name, _late(getattr(part, name)))
+      prints.append(_after_rounds(state))
+  in_turn = lambda _, function, slots: list(map(function, slots))  # noqa: E731
+  monkeypatch.setattr(rounds.Rounds, "_together", in_turn)
+  prints.append(_after_rounds(state))
+  assert prints == prints[:1] * 5
+
+
+def _late(function):
+  def late(*args):
+    time.sleep(0.03)
+    return function(*args)
+
+  return late
+
+
+def _after_rounds(state):
+  """The run, rounds after its checkpoint."""
+  assert state.restore(pytest.fail, clean=False)
+  running = rounds.Rounds(state)
+  for _ in range(8):
+    running.play_and_learn()
+  running.close()
+  return state.fingerprints()
+
+
+def test_a_slot_that_fails_leaves_no_other_playing(make_state):
+  state = make_state("system.actors=2")
+  ended = []
+
+  def fail(*_):
+    raise errors.UserError("no such game")
+
+  def note(*args, play=state.actors[1].play):
+    ended.append(play(*args))
+    return ended[-1]
+
+  state.actors[0].play, state.actors[1].play = fail, _late(note)
+  running = rounds.Rounds(state)
+  before = state.replay.num_steps
+  with pytest.raises(errors.UserError, match="no such game"):
+    running.play_and_learn()
+  assert ended and state.replay.num_steps == before
+  running.close()
+
+
+def test_environments_must_fall_equally_to_actors():
+  with pytest.raises(errors.UserError, match="system.actors.*got 4 for 3"):
+    train_fixtures.small("system.actors=3")
