@@ -30,6 +30,7 @@ def test_the_presets_follow_it(name):
   assert (config.environment.num_envs, config.evaluation.num_envs) == (1, 1)
   assert config.environment.max_episode_steps == 0  # 27,000, the protocol's
   assert config.evaluation.period == 250_000
+  assert config.evaluation.at == "game"
   assert config.evaluation.steps == 125_000
 
 

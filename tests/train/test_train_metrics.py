@@ -8,7 +8,7 @@ from tf_mmdrl.train import metrics
 
 def add(rows, step, scores=()):
   evaluation = Evaluation(list(scores), [1] * len(scores)) if scores else None
-  rows.add_games([1.0, 2.0])
+  rows.add_games([1.0, 2.0], 90)
   return rows.add_row(
     step=step,
     updates=step // 4,

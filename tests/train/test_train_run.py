@@ -3,6 +3,7 @@ import csv
 import numpy as np
 import pytest
 import train_fixtures
+from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl.core import algorithms
 from tf_mmdrl.core.return_distribution import ReturnDistribution
@@ -118,6 +119,58 @@ def test_a_run_in_pieces_is_the_run_in_one(tmp_path, name):
     (tmp_path / run / "metrics.csv").read_bytes() for run in ("whole", "pieces")
   ]
   assert texts[0] == texts[1]
+
+
+def _phases(config, path):
+  """The ends of rounds in which phases should end, by the games in replay."""
+  with runs.restored(path) as state:
+    types = state.replay.shards[0].gather_all().next_step_type.numpy()[0]
+  start, ends = 0, []
+  for end in np.flatnonzero(types == ts.StepType.LAST) + 1:
+    if end - start >= config.evaluation.period:
+      start = end
+      ends.append(int(end))
+  a_round = config.round_steps
+  return [-(-end // a_round) * a_round for end in ends]
+
+
+def test_phases_end_with_games(tmp_path):
+  """Each with the game that passes its length; the next counts from there."""
+  config = train_fixtures.small(
+    "environment.name=CartPole-v1",
+    "environment.num_envs=1",
+    "schedule.learning_starts=9999",
+    "schedule.steps=150",  # three phases, if they were all as long as can be
+    "evaluation.period=50",
+    "evaluation.at=game",
+    "evaluation.num_envs=1",
+    "evaluation.episodes=1",
+    "system.log_period=9999",
+  )
+  whole, cut = tmp_path / "whole", tmp_path / "cut"
+  outcome = trainer.train(config, directory_of(whole))
+  wanted = _phases(config, whole)
+  assert len(wanted) == 3 and wanted[-1] > 152  # longer than 150 steps
+  text = (whole / "metrics.csv").read_text()
+  rows = list(csv.DictReader(text.splitlines()))
+  assert [int(row["step"]) for row in rows] == wanted
+  assert outcome.finished and outcome.step == wanted[-1]
+  assert trainer.train(config, directory_of(whole)) == outcome  # is over
+
+  directory = directory_of(cut)
+  directory.open_for_training(config)
+  state = run_state.RunState(config, directory)
+  state.metrics.begin()
+  with stopping.Stop() as stop:
+    part = trainer.Trainer(state, directory, stop)
+    part._evaluator.evaluate = lambda *_: setattr(stop, "asked", True)
+    assert not part.run()  # stopped within the first evaluation
+  assert state.step == wanted[0]
+  state.close()
+  directory.close()
+  assert trainer.train(config, directory_of(cut)) == outcome
+  assert (cut / "metrics.csv").read_text() == text
+  assert fingerprints(whole, config) == fingerprints(cut, config)
 
 
 def test_another_seed_is_another_run(tmp_path):

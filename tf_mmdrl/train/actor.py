@@ -57,11 +57,14 @@ class Chunk(NamedTuple):
     num_steps: of all environments together. A fresh start of the environments
       is in the trajectories and is no step.
     scores: of the games that ended.
+    last_end: of these steps, how many there were when the last of these games
+      had ended; 0 if none has.
   """
 
   trajectories: List[trajectory.Trajectory]
   num_steps: int
   scores: List[float]
+  last_end: int
 
 
 class Actor:
@@ -119,9 +122,10 @@ class Actor:
       next_step = environment.step(actions)
       _check(next_step, step)
       trajectories.append(_joined(time_step, actions, next_step))
-      games.add(next_step, environment.raw_reward)
       step += len(actions)
-    chunk = Chunk(trajectories, step - state.step, games.scores)
+      games.add(next_step, environment.raw_reward, step - state.step)
+    num_steps = step - state.step
+    chunk = Chunk(trajectories, num_steps, games.scores, games.last_end)
     moment = environment.moment
     return chunk, ActorState(step, games.running, player.kept, moment)
 
@@ -157,17 +161,20 @@ class Actor:
 
 
 class _Games:
-  """Adds up rewards: `running` [B] so far; `scores` of games that ended."""
+  """Adds up rewards: `running` [B] so far; the others are a chunk's."""
 
   def __init__(self, running: np.ndarray):
     self.running = running
     self.scores: List[float] = []
+    self.last_end = 0
 
-  def add(self, time_step: ts.TimeStep, reward: np.ndarray) -> None:
+  def add(self, time_step: ts.TimeStep, reward: np.ndarray, steps: int) -> None:
     self.running += reward
     over = time_step.step_type == ts.StepType.LAST
-    self.scores.extend(self.running[over].tolist())
-    self.running[over] = 0
+    if over.any():
+      self.scores.extend(self.running[over].tolist())
+      self.running[over] = 0
+      self.last_end = steps
 
   def cut(self) -> None:
     self.running[:] = 0

@@ -248,6 +248,15 @@ class EvaluationConfig(settings.Group):
   period: int = settings.setting(
     50_000, "training steps between two evaluations", low=1
   )
+  at: str = settings.setting(
+    "step",
+    "where training pauses for an evaluation; step: at every multiple of"
+    " evaluation.period; game: where a game ends that makes the games since the"
+    " last evaluation at least evaluation.period steps long, as in the code of"
+    " MMDQN's authors (schedule.steps / evaluation.period such phases are a"
+    " run)",
+    choices=("step", "game"),
+  )
   num_envs: int = settings.setting(
     8,
     "how many environments are played at the same time in an evaluation",

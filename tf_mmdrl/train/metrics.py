@@ -36,6 +36,8 @@ class Metrics:
     episodes: games finished.
     last_step: of the newest row.
     last_evaluation: the step of the newest evaluation.
+    evaluations: how many there were.
+    last_game: the step with which the newest game ended.
     best_score: of all evaluations.
     best_step: where it was reached.
   """
@@ -57,6 +59,9 @@ class Metrics:
     self.episodes = 0
     self.last_step = 0
     self.last_evaluation = 0
+    self.evaluations = 0
+    self.last_game = 0
+    self._phase_start = 0
     self.best_score: Optional[float] = None
     self.best_step: Optional[int] = None
 
@@ -64,6 +69,14 @@ class Metrics:
   def text(self) -> str:
     """The whole file."""
     return self._text
+
+  @property
+  def phase(self) -> int:
+    """Steps of the games since the newest evaluation.
+
+    From the game's end before it to that of the newest game.
+    """
+    return self.last_game - self._phase_start
 
   def begin(self) -> None:
     """Makes the file what `text` is, whatever a crash left there."""
@@ -74,10 +87,12 @@ class Metrics:
     self._loss_sum += loss
     self._losses += 1
 
-  def add_games(self, scores: Sequence[float]) -> None:
-    """Adds games that ended to the next row's mean."""
+  def add_games(self, scores: Sequence[float], step: int) -> None:
+    """Adds games that ended, the last with `step`, to the next row's mean."""
     self._scores.extend(scores)
     self.episodes += len(scores)
+    if scores:
+      self.last_game = step
 
   def add_row(
     self,
@@ -119,6 +134,8 @@ class Metrics:
     self.last_step = step
     if score is not None:
       self.last_evaluation = step
+      self.evaluations += 1
+      self._phase_start = self.last_game
       if self.best_score is None or score > self.best_score:
         self.best_score, self.best_step = score, step
     return row
@@ -132,6 +149,9 @@ class Metrics:
       "episodes": self.episodes,
       "last_step": self.last_step,
       "last_evaluation": self.last_evaluation,
+      "evaluations": self.evaluations,
+      "last_game": self.last_game,
+      "phase_start": self._phase_start,
       "best_score": self.best_score,
       "best_step": self.best_step,
     }
@@ -144,6 +164,10 @@ class Metrics:
     self._scores, self.episodes = list(state["scores"]), state["episodes"]
     self.last_step = state["last_step"]
     self.last_evaluation = state["last_evaluation"]
+    # Runs that were made before these do not end phases with games.
+    self.evaluations = state.get("evaluations", 0)
+    self.last_game = state.get("last_game", 0)
+    self._phase_start = state.get("phase_start", 0)
     self.best_score = state["best_score"]
     self.best_step = state["best_step"]
 

@@ -123,7 +123,7 @@ _ATARI = Config().replace(
 # the discount, the network, replay, an update of 32 examples every 4 steps, and
 # how fast epsilon falls. The rest is `published` in the algorithms' files. An
 # iteration is 250k steps of training and 125k of evaluation. Games are played
-# as in the code of MMDQN's authors, and none is cut at the end of an iteration;
+# as in the code of MMDQN's authors, and an iteration ends with a game;
 # docs/environments.md lists what still differs.
 _PROTOCOL = Config().replace(
   environment=dict(name="Breakout", num_envs=1, protocol="authors"),
@@ -138,7 +138,7 @@ _PROTOCOL = Config().replace(
     epsilon_start=1.0,
     epsilon_steps=1_000_000,
   ),
-  evaluation=dict(period=250_000, num_envs=1, steps=125_000),
+  evaluation=dict(period=250_000, at="game", num_envs=1, steps=125_000),
   system=dict(checkpoint_period=250_000),
 )
 

@@ -82,6 +82,15 @@ class RunState:
     return sum(slot.step for slot in self.slots)
 
   @property
+  def is_finished(self) -> bool:
+    """Whether all steps were played, or all phases that make up these steps."""
+    config = self.config
+    if config.evaluation.at == "game":
+      phases = self.metrics.evaluations
+      return phases * config.evaluation.period >= config.schedule.steps
+    return self.step >= config.schedule.steps
+
+  @property
   def updates(self) -> int:
     """Updates done."""
     return int(self.agent.train_step_counter.numpy())
@@ -110,9 +119,12 @@ class RunState:
 
   def count(self, chunks: Sequence[Chunk]) -> None:
     """Counts what was played, once it is in replay."""
+    # Slots play at the same time: all of them were as far as the one whose game
+    # ended.
+    last_end = max(chunk.last_end for chunk in chunks) * len(chunks)
     for chunk in chunks:
-      self.step += chunk.num_steps
-      self.metrics.add_games(chunk.scores)
+      self.metrics.add_games(chunk.scores, self.step + last_end)
+    self.step += sum(chunk.num_steps for chunk in chunks)
 
   def save(self) -> None:
     """Makes a checkpoint, and removes those that are too old."""

@@ -83,7 +83,7 @@ def _say_where(state: RunState, before: Optional[Config]) -> None:
       f"the run was to have {before.schedule.steps:,} steps and will have"
       f" {last:,}"
     )
-  if step >= last:
+  if state.is_finished:
     runs.note(
       f"the run is finished: it is at step {step:,} of {last:,}; pass more"
       " --steps to go on"
@@ -150,7 +150,7 @@ class Trainer:
   def _is_over(self) -> bool:
     best = self._state.metrics.best_score
     enough = best is not None and best >= self._config.evaluation.enough
-    return enough or self._state.step >= self._config.schedule.steps
+    return enough or self._state.is_finished
 
   def _is_due(self, period: int, last: int) -> bool:
     """Whether a multiple of the period has been passed since `last`."""
@@ -159,7 +159,10 @@ class Trainer:
   def _is_evaluation_due(self) -> bool:
     last = self._state.metrics.last_evaluation
     at_the_end = self._is_over() and last < self._state.step
-    return at_the_end or self._is_due(self._config.evaluation.period, last)
+    group = self._config.evaluation
+    if group.at == "game":
+      return at_the_end or self._state.metrics.phase >= group.period
+    return at_the_end or self._is_due(group.period, last)
 
   def _is_report_due(self) -> bool:
     last = self._state.metrics.last_step
