@@ -15,25 +15,8 @@ from tf_mmdrl.train import (
   factories,
   presets,
   rounds,
-  run_directory,
-  run_state,
   videos,
 )
-
-
-@pytest.fixture
-def make_state(tmp_path):
-  made = []
-
-  def make(*changes):
-    directory = run_directory.RunDirectory(tmp_path)
-    state = run_state.RunState(train_fixtures.small(*changes), directory)
-    made.append(state)
-    return state
-
-  yield make
-  for state in made:
-    state.close()
 
 
 def evaluate(*changes):

@@ -8,28 +8,13 @@ import tensorflow as tf
 import train_fixtures
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.train import factories, rounds, run_directory, run_state
+from tf_mmdrl.train import factories, rounds
 
 _PONG = [
   "environment.name=Pong",
   "environment.num_envs=2",
   "environment.rebuild_period=12",  # 6 steps of each environment
 ]
-
-
-@pytest.fixture
-def make_state(tmp_path):
-  made = []
-
-  def make(*changes):
-    directory = run_directory.RunDirectory(tmp_path)
-    state = run_state.RunState(train_fixtures.small(*changes), directory)
-    made.append(state)
-    return state
-
-  yield make
-  for state in made:
-    state.close()
 
 
 def _assert_same(one, other):

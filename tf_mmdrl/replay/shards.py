@@ -1,6 +1,6 @@
 """Several shards laid end to end, so that they are drawn from as one."""
 
-from typing import Any, Iterator, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple
 
 import numpy as np
 
@@ -25,12 +25,9 @@ def owners(bounds: np.ndarray, points: np.ndarray) -> np.ndarray:
   return np.searchsorted(bounds[1:], points, side="right")
 
 
-def parts(owned: np.ndarray, num_shards: int) -> Iterator[Tuple[int, Any]]:
+def parts(owned: np.ndarray, num_shards: int) -> List[Tuple[int, Any]]:
   """Each shard that occurs in `owned`, and an index of where it does."""
   if num_shards == 1:
-    yield 0, ...
-    return
-  for shard in range(num_shards):
-    where = np.nonzero(owned == shard)
-    if where[0].size:
-      yield shard, where
+    return [(0, ...)]
+  where = [np.nonzero(owned == shard) for shard in range(num_shards)]
+  return [(shard, at) for shard, at in enumerate(where) if at[0].size]
