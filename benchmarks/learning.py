@@ -13,8 +13,8 @@ import pathlib
 import sys
 
 from tf_mmdrl.cli import main as cli
-from tf_mmdrl.core import algorithms
-from tf_mmdrl.train import metrics, sweeps
+from tf_mmdrl.core import algorithms, run_files
+from tf_mmdrl.train import sweeps
 
 SOLVED = 475
 EPSILON = ("schedule.epsilon_start=1", "schedule.epsilon_end=0.04")
@@ -66,7 +66,7 @@ def sweep(args, agents, settings):
 
 def _last_step(directory, row):
   path = pathlib.Path(directory, row.environment, row.agent, f"seed{row.seed}")
-  return int(metrics.last((path / "metrics.csv").read_text(), "step"))
+  return int(run_files.last(run_files.RunFiles(path).rows(), "step"))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import sys
 import gymnasium
 from gymnasium.envs.classic_control import cartpole
 
-from tf_mmdrl.train import metrics
+from tf_mmdrl.core import run_files
 
 AGENTS = "mmdqn,qrdqn"
 FACTORS = "0.01,1,10,1000"
@@ -113,9 +113,9 @@ def cell(args, agent, factor, seed):
   run = args.run_dir / f"scale:{environment(factor)}" / agent / f"seed{seed}"
   fresh = run / "fresh.txt"
   if not fresh.exists():
-    rows = metrics.read(run / "metrics.csv")
-    judged = [row for row in rows if row["evaluation_score"] is not None]
-    best = max(judged, key=lambda row: row["evaluation_score"])
+    rows = run_files.RunFiles(run).rows()
+    evaluated = [row for row in rows if row["evaluation_score"] is not None]
+    best = max(evaluated, key=lambda row: row["evaluation_score"])
     line = [sys.executable, "-m", "tf_mmdrl", "evaluate", str(run)]
     line += ["--version", str(best["step"])]
     line += ["--seed", str(FRESH_SEED), "--episodes", "20"]

@@ -236,7 +236,7 @@ def test_bad_input_says_what_was_wanted(text, message):
     score_names.parse(text)
 
 
-def test_a_policy_is_judged_without_draws():
+def test_a_policy_is_evaluated_without_draws():
   assert score_names.parse_steady("cvar:0.25") == scores.CVaR(0.25)
   with pytest.raises(errors.UserError, match="without draws, got 'thompson'"):
     score_names.parse_steady("thompson")

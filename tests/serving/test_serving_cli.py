@@ -12,12 +12,14 @@ import sys
 import time
 import urllib.request
 
+import numpy as np
 import pytest
 import serving_fixtures
 import tensorflow as tf
 
 from tf_mmdrl import serving
 from tf_mmdrl.cli import main
+from tf_mmdrl.train import playing
 
 _MMDRL = [sys.executable, "-m", "tf_mmdrl"]
 
@@ -32,18 +34,42 @@ def test_play_finds_what_the_run_found(run, capsys):
 
 
 def test_play_takes_other_games(run, capsys):
-  flags = ["--env", "MinAtar/Asterix", "--episodes", "2", "--risk", "0.5"]
+  flags = ["--env", "MinAtar/Asterix", "--episodes", "2", "--score", "cvar:0.5"]
   assert main.main(["play", str(run / "export"), *flags]) == 0
   out = capsys.readouterr().out
   assert "2 games" in out and "the run itself" not in out
+
+
+@pytest.mark.parametrize("score", ["mean", "cvar:0.3"])
+def test_a_run_and_its_export_play_the_same_games(run, capsys, score):
+  shown = []
+  for command, path in (
+    ("evaluate", run),
+    ("evaluate", run / "export"),
+    ("play", run / "export"),
+  ):
+    flags = ["--score", score, "--seed", "3", "--epsilon", "0.1"]
+    assert main.main([command, str(path), *flags]) == 0
+    shown.append(capsys.readouterr().out)
+  assert shown[0] == shown[1] == shown[2] and "4 games" in shown[0]
+
+
+def test_a_run_and_its_export_give_the_same_distributions(run):
+  policies = [playing.open_policy(path) for path in (run, run / "export")]
+  observations = tf.ones([2, *serving_fixtures.SHAPE], tf.uint8)
+  mine, theirs = (policy.returns(observations) for policy in policies)
+  np.testing.assert_allclose(mine.values, theirs.values, rtol=1e-5)
+  np.testing.assert_allclose(mine.weights(), theirs.weights(), rtol=1e-6)
+  assert policies[0][:5] == policies[1][:5]  # all but the functions
 
 
 @pytest.mark.parametrize(
   "flags, message",
   [
     (["--env", "CartPole-v1"], "but CartPole-v1 gives float32 [4]"),
-    (["--env", "MinAtar/Seaquest"], "the model wants observations uint8"),
-    (["--risk", "2"], "--risk must lie in (0, 1], got 2"),
+    (["--env", "MinAtar/Seaquest"], "the policy wants observations uint8"),
+    (["--score", "cvar:2"], "level must be in (0, 1], got 2"),
+    (["--risk", "0.5"], "--risk 0.5 is now --score cvar:0.5"),
     (["--version", "7"], "no version 7"),
   ],
 )

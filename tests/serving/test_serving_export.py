@@ -15,10 +15,10 @@ from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import serving
 from tf_mmdrl.cli import main
-from tf_mmdrl.core import ReturnDistribution, UserError
+from tf_mmdrl.core import ReturnDistribution, UserError, run_files
 from tf_mmdrl.serving import formats
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import exporting, metrics
+from tf_mmdrl.train import exporting
 
 # Runs an export where this project and TF-Agents cannot be imported.
 _ELSEWHERE = """
@@ -107,8 +107,7 @@ def test_plain_tensorflow_gives_what_the_agent_does(run, state, tmp_path):
 
 
 def test_every_export_says_what_it_is(run, state):
-  text = (run / "metrics.csv").read_text()
-  rows = {row["step"]: row for row in metrics.parse(text)}
+  rows = {row["step"]: row for row in run_files.RunFiles(run).rows()}
   for number in serving.versions(run / "export"):
     content = serving.metadata(run / "export", number)
     assert content["step"] == number

@@ -5,12 +5,14 @@ import subprocess
 import sys
 
 import imageio.v2 as imageio
+import numpy as np
 import pytest
 import train_fixtures
 
 from tf_mmdrl.cli import main
+from tf_mmdrl.core import run_files
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import metrics, run_directory, trainer
+from tf_mmdrl.train import playing, run_directory, trainer, videos
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +38,10 @@ def test_inspect_shows_all_of_a_run(run, capsys):
 def test_evaluate_finds_what_training_found(run, capsys):
   assert main.main(["evaluate", str(run)]) == 0
   out = capsys.readouterr().out
-  text = (run / "metrics.csv").read_text()
-  score = metrics.last(text, "evaluation_score")
+  rows = run_files.RunFiles(run).rows()
+  score = run_files.last(rows, "evaluation_score")
   assert f"mean {score:.2f} " in out
+  assert f"the run itself found {score:.2f} at this step: the same" in out
   assert "policy of step 320, 4 games" in out
 
 
@@ -86,7 +89,7 @@ def test_an_exported_policy_needs_only_tensorflow(run, tmp_path, capsys):
   assert done.stdout == "['action', 'q_values'] (2, 6)\n", done.stderr
 
 
-def test_watch_films_a_game(run, tmp_path, capsys):
+def test_watch_writes_a_video_of_a_game(run, tmp_path, capsys):
   video, stills = tmp_path / "game.gif", tmp_path / "stills.png"
   flags = ["-o", str(video), "--stills", str(stills), "--max-steps", "4"]
   assert main.main(["watch", str(run), *flags]) == 0
@@ -94,6 +97,30 @@ def test_watch_films_a_game(run, tmp_path, capsys):
   assert len(imageio.mimread(video)) == 4
   height, width = imageio.imread(stills).shape[:2]
   assert height > width  # three rows
+
+
+def test_watch_shows_the_game_that_evaluate_plays(run):
+  policy = playing.open_policy(run)
+  config = playing.for_episodes(policy.config, "2")
+  config = config.replace(evaluation=dict(num_envs=1))
+  played = playing.evaluate(policy, config)
+  shown = list(videos.play(policy, config, episodes=2, max_steps=10**6))
+  assert len(shown) == sum(played.lengths)
+  # The last reward of a game comes after the last choice.
+  scores = [moment.score for moment in shown]
+  begins = played.lengths[0]
+  assert scores[0] == scores[begins] == 0
+  assert scores[begins - 1] <= played.scores[0]
+  short = list(videos.play(policy, config, episodes=2, max_steps=begins + 1))
+  assert len(short) == begins + 1
+  np.testing.assert_array_equal(short[-1].picture, shown[begins].picture)
+
+
+@pytest.mark.parametrize("flag", ["--episodes", "--max-steps"])
+def test_watch_needs_something_to_show(run, tmp_path, capsys, flag):
+  line = ["watch", str(run), "-o", str(tmp_path / "game.gif"), flag, "0"]
+  assert main.main(line) == main.EXIT_BAD_INPUT
+  assert f"{flag} must be at least 1, got 0" in capsys.readouterr().err
 
 
 def test_watch_knows_its_formats(run, tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tf_mmdrl.core import run_files
 from tf_mmdrl.evaluation.evaluator import Evaluation
 from tf_mmdrl.train import metrics
 
@@ -27,7 +28,7 @@ def test_evaluations_are_also_in_the_measure_of_human_play(tmp_path):
   add(rows, 200, [30.5, 30.5])
   add(rows, 300, [0.7, 2.7])
   assert (tmp_path / "metrics.csv").read_text() == rows.text
-  read = metrics.read(tmp_path / "metrics.csv")
+  read = run_files.RunFiles(tmp_path).rows()
   found = [row["evaluation_human_normalized"] for row in read]
   # Random play scores 1.7, human play 30.5.
   assert found == [None, 1.0, pytest.approx(0.0)]
@@ -52,7 +53,7 @@ def test_a_file_goes_on_with_the_columns_it_has(tmp_path):
   new.set_state(old.state(), text)
   new.begin()
   add(new, 200, [2.0])
-  rows = metrics.read(tmp_path / "metrics.csv")
+  rows = run_files.RunFiles(tmp_path).rows()
   assert [row["evaluation_score"] for row in rows] == [1.0, 2.0]
   assert all(None not in row and len(row) == 11 for row in rows)
   assert new.text == (tmp_path / "metrics.csv").read_text()

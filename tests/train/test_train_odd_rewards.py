@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import train_fixtures
 
-from tf_mmdrl.train import metrics, run_directory, trainer
+from tf_mmdrl.train import run_directory, trainer
 
 _LENGTH = 16
 
@@ -79,7 +79,7 @@ def _run(path, kind, agent="mmdqn"):
   )
   directory = run_directory.RunDirectory(path / kind)
   trainer.train(config, directory)
-  rows = metrics.read(directory.metrics)
+  rows = directory.rows()
   losses = [row["loss"] for row in rows if row["loss"] is not None]
   assert np.all(np.isfinite(losses))
   return rows[-1]

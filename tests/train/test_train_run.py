@@ -6,12 +6,11 @@ import train_fixtures
 from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl.core import algorithms
-from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.train import (
   factories,
+  playing,
   run_directory,
   run_state,
-  runs,
   stopping,
   trainer,
 )
@@ -200,13 +199,13 @@ def test_a_run_leaves_everything_behind(tmp_path):
   with (tmp_path / "metrics.csv").open() as file:
     rows = list(csv.DictReader(file))
   assert [int(row["step"]) for row in rows] == [160, 320, 480, 640]
-  judged = [row for row in rows if row["evaluation_score"]]
-  assert [int(row["step"]) for row in judged] == [320, 640]
-  assert all(int(row["evaluation_episodes"]) == 4 for row in judged)
+  evaluated = [row for row in rows if row["evaluation_score"]]
+  assert [int(row["step"]) for row in evaluated] == [320, 640]
+  assert all(int(row["evaluation_episodes"]) == 4 for row in evaluated)
   # 200 steps before learning, then rounds of 16 steps and 4 updates.
   assert int(rows[-1]["updates"]) == (640 - 208) // 4
-  assert outcome.evaluation_score == float(judged[-1]["evaluation_score"])
-  mine = runs.exported(directory_of(tmp_path), 640)
+  assert outcome.evaluation_score == float(evaluated[-1]["evaluation_score"])
+  mine = playing.open_run(directory_of(tmp_path), 640)
   policy = tf.saved_model.load(str(tmp_path / "export" / "640"))
   serve = policy.signatures["serving_default"]
   answer = serve(observation=tf.zeros([3, 10, 10, 4], tf.uint8))
@@ -214,8 +213,7 @@ def test_a_run_leaves_everything_behind(tmp_path):
   np.testing.assert_array_equal(
     np.argmax(answer["q_values"], -1), answer["action"]
   )
-  output, _ = mine.network(np.zeros([3, 10, 10, 4], np.uint8))
-  expected = ReturnDistribution.of(output).mean()
+  expected = mine.expected(np.zeros([3, 10, 10, 4], np.uint8))
   np.testing.assert_allclose(expected, answer["q_values"], rtol=1e-5)
 
 

@@ -5,7 +5,7 @@ import pytest
 import train_fixtures
 from gymnasium.envs.classic_control import cartpole
 
-from tf_mmdrl.train import metrics, run_directory, runs, trainer
+from tf_mmdrl.train import run_directory, runs, trainer
 
 _POWERS = (-12, -3, 5, 12)
 
@@ -59,7 +59,7 @@ def _run(path, agent, power, *changes):
     # Actions and types of steps; observations must be the same, too.
     stored = [r.tobytes() for r in rings if r.dtype.kind == "i" or r.ndim > 2]
     assert len(stored) >= 3
-  return metrics.read(directory.metrics), stored
+  return directory.rows(), stored
 
 
 def _same(tmp_path, agent, powers, *changes):

@@ -5,7 +5,13 @@ import train_fixtures
 from tensorboard.backend.event_processing import event_accumulator
 from tensorboard.util import tensor_util
 
-from tf_mmdrl.train import board, metrics, run_directory, trainer, watching
+from tf_mmdrl.train import (
+  metrics,
+  run_directory,
+  tensorboard_pages,
+  trainer,
+  watching,
+)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +66,7 @@ def test_tensorboard_has_no_human_score_of_a_game_without_one(events):
 
 def test_the_charts_of_mmdrl_tensorboard_show_what_is_logged(events):
   tags = events.Tags()["tensors"]
-  layout = board.layout([train_fixtures.small().environment.name])
+  layout = tensorboard_pages.layout([train_fixtures.small().environment.name])
   charts = [c for part in layout.category for c in part.chart]
   for chart in charts:
     (expression,) = chart.multiline.tag

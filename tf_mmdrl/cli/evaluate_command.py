@@ -1,84 +1,67 @@
-"""`mmdrl evaluate`: plays games with an exported policy."""
+"""`mmdrl evaluate`: plays games with a policy and prints the scores."""
 
 import argparse
-import pathlib
-from typing import TYPE_CHECKING, List
+from typing import TYPE_CHECKING, Optional
 
 import numpy as np
 
-from tf_mmdrl.cli import quiet
-from tf_mmdrl.train import config as configs
+from tf_mmdrl.cli import game_flags, quiet
 
 if TYPE_CHECKING:
-  from tf_mmdrl.evaluation import evaluator
+  from tf_mmdrl.evaluation.evaluator import Evaluation
+  from tf_mmdrl.train.playing import ExportedPolicy
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl evaluate`."""
-  parser.add_argument("directory", metavar="RUN", help="the run's directory")
-  parser.add_argument("--episodes", help="games; as in the run if left out")
-  parser.add_argument("--epsilon", help="random actions; as in the run")
-  parser.add_argument("--seed", help="of the games; as in the run")
+  game_flags.add_path(parser)
+  add_game_arguments(parser)
+
+
+def add_game_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds all but the place of the policy."""
+  game_flags.add_arguments(parser)
   parser.add_argument(
-    "--score",
-    help="what actions maximise: mean, cvar:0.25, mean_deviation:0.5,"
-    " wang:-0.75, cpw:0.71; as in the run if left out",
-  )
-  parser.add_argument(
-    "--version", type=int, help="the exported step; the newest if left out"
+    "--episodes", help="games to play; as many as in the run if left out"
   )
 
 
 def run(args: argparse.Namespace) -> int:
-  """Plays, and prints the scores."""
+  """Plays, prints the scores, and compares them with the run's own."""
   with quiet.loading():
-    from tf_mmdrl.evaluation import evaluator
-    from tf_mmdrl.train import factories, run_directory, runs
+    from tf_mmdrl.train import playing
 
-  directory = run_directory.RunDirectory(pathlib.Path(args.directory))
-  changes = settings(args)
-  if args.score is not None:
-    changes.append(f"evaluation.score={args.score}")
-  config = configs.change(directory.config(), changes)
+  return evaluate(playing.open_policy(args.path, args.version), args)
+
+
+def evaluate(policy: "ExportedPolicy", args: argparse.Namespace) -> int:
+  """The same for a policy that is open already."""
+  from tf_mmdrl.train import playing
+
+  config = game_flags.wanted(policy, args)
   if args.episodes is not None:
-    config = exactly(config)
-  policy = runs.exported(directory, args.version)
-  player = evaluator.Evaluator(
-    factories.environment(config, evaluation=True),
-    factories.judged(config, policy.network).act,
-    config.evaluation,
-    factories.seeds(config).evaluation,
-  )
-  played = player.evaluate(policy.number)
-  player.close()
-  show(policy.number, played)
+    config = playing.for_episodes(config, args.episodes)
+  played = playing.evaluate(policy, config)
+  _show(policy.number, played)
+  # A SavedModel's other scores may round differently, and so may choose
+  # differently where two actions are as good.
+  if config == policy.config and config.evaluation.score == "mean":
+    _compare(played.mean, policy.score)
   return 0
 
 
-def show(number: int, played: "evaluator.Evaluation") -> None:
-  """Prints the scores of a policy."""
-  spread = np.std(played.scores) / np.sqrt(len(played.scores))
+def _show(number: int, played: "Evaluation") -> None:
+  error = np.std(played.scores) / np.sqrt(len(played.scores))
   print(f"policy of step {number}, {len(played.scores)} games")
-  print(f"score: mean {played.mean:.2f} +- {spread:.2f} (standard error)")
+  print(f"score: mean {played.mean:.2f} +- {error:.2f} (standard error)")
   print(f"       median {np.median(played.scores):.2f}")
   print(f"       from {min(played.scores):.2f} to {max(played.scores):.2f}")
   print(f"steps: mean {np.mean(played.lengths):.0f}")
 
 
-def exactly(config: configs.Config) -> configs.Config:
-  """As many environments as share the games evenly: so many are played."""
-  group = config.evaluation
-  shares = [n for n in range(1, group.num_envs + 1) if not group.episodes % n]
-  return config.replace(evaluation=dict(num_envs=max(shares)))
-
-
-def settings(args: argparse.Namespace) -> List[str]:
-  """The flags of how to play, as settings."""
-  given = {
-    "evaluation.episodes": args.episodes,
-    "evaluation.epsilon": args.epsilon,
-    "system.seed": args.seed,
-  }
-  if args.episodes is not None:
-    given["evaluation.steps"] = 0
-  return [f"{k}={value}" for k, value in given.items() if value is not None]
+def _compare(found: float, recorded: Optional[float]) -> None:
+  if recorded is None:
+    print("the run did not evaluate this step; there is nothing to compare")
+    return
+  verdict = "the same" if found == recorded else "NOT the same"
+  print(f"the run itself found {recorded:.2f} at this step: {verdict}")

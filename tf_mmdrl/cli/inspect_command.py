@@ -19,8 +19,7 @@ def run(args: argparse.Namespace) -> int:
   """Prints it; changes nothing, so a run under way may be inspected."""
   with quiet.loading():
     from tf_mmdrl import serving
-    from tf_mmdrl.train import metrics as metrics_file
-    from tf_mmdrl.train import run_directory, runs
+    from tf_mmdrl.train import metrics, run_directory, runs
 
   path = pathlib.Path(args.directory)
   directory = run_directory.RunDirectory(path)
@@ -33,18 +32,18 @@ def run(args: argparse.Namespace) -> int:
     print(f"{name}={value}")
   for name, value in directory.surroundings():
     print(f"{name}={value}")
-  for found in runs.list_checkpoints(directory):
+  for found in directory.list_checkpoints():
     print(f"checkpoint {found.step}: {found.damage or 'whole'}")
   exported = ", ".join(map(str, serving.versions(directory.export)))
   print(f"exported: {exported or 'nothing yet'}")
   with runs.restored(path) as state:
-    metrics = state.metrics
+    measured = state.metrics
     print(f"step: {state.step} of {config.schedule.steps}")
-    print(f"updates: {state.updates}, episodes: {state.metrics.episodes}")
-    if metrics.best_score is not None:
-      print(f"best evaluation: {metrics.best_score} at {metrics.best_step}")
-    rows = metrics_file.parse(metrics.text)
-    for line in metrics_file.describe_unit(rows, float(state.agent.unit)):
+    print(f"updates: {state.updates}, episodes: {measured.episodes}")
+    if measured.best_score is not None:
+      print(f"best evaluation: {measured.best_score} at {measured.best_step}")
+    unit = float(state.agent.unit)
+    for line in metrics.describe_unit(measured.rows(), unit):
       print(line)
     for part, digest in state.fingerprints().items():
       print(f"{part}: {digest}")

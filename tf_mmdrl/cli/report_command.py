@@ -89,14 +89,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_runs(args, options):
-  from tf_mmdrl.report import assembly, curve_files
-  from tf_mmdrl.train import run_results
+  from tf_mmdrl.report import assembly, curve_files, run_results
 
   runs, warnings = [], []
   if args.runs:
     found = run_results.read(args.runs)
     runs += found.runs
-    warnings = _on_unjudged(found.unjudged)
+    warnings = _left_out(found.without_evaluations)
   for path, label in zip(args.curves, args.label):
     runs += curve_files.read(pathlib.Path(path), label, args.curve_period)
   for warning in warnings:
@@ -105,7 +104,7 @@ def _of_runs(args, options):
   return assembly.of_runs(runs, options, warnings)
 
 
-def _on_unjudged(paths: List[str]) -> List[str]:
+def _left_out(paths: List[str]) -> List[str]:
   if not paths:
     return []
   return [f"Left out, without an evaluation yet: {', '.join(paths)}."]

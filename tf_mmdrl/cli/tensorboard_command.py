@@ -5,7 +5,7 @@ import signal
 import threading
 
 from tf_mmdrl.cli import quiet
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, run_files
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,13 +25,11 @@ def run(args: argparse.Namespace) -> int:
   """Serves until Ctrl-C."""
   if args.port is not None and not 0 <= args.port < 65536:
     raise errors.UserError(f"--port must be from 0 to 65535, got {args.port}")
-  from tf_mmdrl.train import run_results
-
-  directories = run_results.directories(args.runs)
+  runs = run_files.find(args.runs)
   with quiet.loading():
-    from tf_mmdrl.train import board
+    from tf_mmdrl.train import tensorboard_pages
 
-  board.serve(directories, args.port, _wait)
+  tensorboard_pages.serve(runs, args.port, _wait)
   return 0
 
 

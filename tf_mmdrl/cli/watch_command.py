@@ -1,49 +1,55 @@
-"""`mmdrl watch`: a video of a game beside the return distributions."""
+"""`mmdrl watch`: a video of games beside the return distributions."""
 
 import argparse
 import pathlib
 
-from tf_mmdrl.cli import quiet
+from tf_mmdrl.cli import game_flags, quiet
 from tf_mmdrl.core import errors
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl watch`."""
-  parser.add_argument("directory", metavar="RUN", help="the run's directory")
+  game_flags.add_path(parser)
   parser.add_argument(
-    "-o", "--output", metavar="FILE", required=True, help=".mp4 or .gif"
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=pathlib.Path,
+    required=True,
+    help="the video, .mp4 or .gif",
   )
   parser.add_argument(
-    "--stills", metavar="FILE", help="also 3 consecutive frames, as .png"
+    "--stills",
+    metavar="FILE",
+    type=pathlib.Path,
+    help="also write three consecutive frames as a .png",
   )
+  game_flags.add_arguments(parser)
+  parser.add_argument("--episodes", type=int, default=1, help="games to show")
   parser.add_argument(
-    "--version", type=int, help="the exported step; the newest if left out"
-  )
-  parser.add_argument(
-    "--max-steps", type=int, default=300, help="of the game to show"
+    "--max-steps", type=int, default=300, help="agent steps to show at most"
   )
 
 
 def run(args: argparse.Namespace) -> int:
-  """Plays one game and writes it down."""
+  """Plays, and writes the video."""
   with quiet.loading():
-    from tf_mmdrl.train import run_directory, runs, videos
+    from tf_mmdrl.train import playing, videos
 
-  video = pathlib.Path(args.output)
-  stills = pathlib.Path(args.stills) if args.stills else None
-  videos.check_format(video, stills)
-  if args.max_steps < 1:
-    raise errors.UserError(
-      f"--max-steps must be at least 1, got {args.max_steps}"
-    )
-  directory = run_directory.RunDirectory(pathlib.Path(args.directory))
-  config = directory.config()
-  policy = runs.exported(directory, args.version)
-  moments = list(videos.play(config, policy, args.max_steps))
-  names = videos.names_of_actions(config, len(moments[0].particles))
-  videos.write_video(moments, names, video)
-  print(f"{video}: {len(moments)} steps, policy of step {policy.number}")
-  if stills is not None:
-    videos.write_stills(moments, names, stills)
-    print(stills)
+  videos.check_format(args.output, args.stills)
+  for flag, number in (
+    ("--episodes", args.episodes),
+    ("--max-steps", args.max_steps),
+  ):
+    if number < 1:
+      raise errors.UserError(f"{flag} must be at least 1, got {number}")
+  policy = playing.open_policy(args.path, args.version)
+  config = game_flags.wanted(policy, args)
+  moments = list(videos.play(policy, config, args.episodes, args.max_steps))
+  names = videos.names_of_actions(config, policy.num_actions)
+  videos.write_video(moments, names, args.output)
+  print(f"{args.output}: {len(moments)} steps, policy of step {policy.number}")
+  if args.stills is not None:
+    videos.write_stills(moments, names, args.stills)
+    print(args.stills)
   return 0

@@ -1,7 +1,7 @@
-"""Judges a policy on whole games, each environment with an equal say."""
+"""Evaluates a policy on whole games, as many in each environment."""
 
 import itertools
-from typing import Callable, List, NamedTuple, Protocol
+from typing import Callable, Iterator, List, NamedTuple, Protocol
 
 import numpy as np
 from tf_agents.trajectories import time_step as ts
@@ -42,6 +42,20 @@ class Evaluation(NamedTuple):
   def mean(self) -> float:
     """The average score."""
     return float(np.mean(self.scores))
+
+
+class Turn(NamedTuple):
+  """One step of a batch of games.
+
+  Attributes:
+    time_step: what the environments show.
+    reward: [B] raw rewards that came with it; 0 at first.
+    actions: [B] what the policy chose to do next.
+  """
+
+  time_step: ts.TimeStep
+  reward: np.ndarray
+  actions: np.ndarray
 
 
 class Evaluator:
@@ -87,19 +101,34 @@ class Evaluator:
     Returns:
       The games; incomplete if broken off.
     """
-    play = self._player.reseeded(self._seed, step)
-    batch = self._environment.batch_size
-    tally = _Tally(batch, self._plan)
-    time_step = self._environment.rebuild(step)
-    watch(time_step)
-    for number in itertools.count():
+    tally = _Tally(self._environment.batch_size, self._plan)
+    for turn in self.turns(step):
+      tally.add(turn.time_step, turn.reward)
+      watch(turn.time_step)
       if tally.done or stop():
         break
-      actions = play(time_step, self._plan.epsilon, number)
-      time_step = self._environment.step(actions)
-      tally.add(time_step, self._environment.raw_reward)
-      watch(time_step)
     return tally.result()
+
+  def turns(self, step: int) -> Iterator[Turn]:
+    """Plays on for as long as it is asked to.
+
+    An action is taken when the next turn is asked for, so that until then the
+    environments can be drawn as they were when it was chosen.
+
+    Args:
+      step: of the run; it decides the games together with the seed.
+
+    Yields:
+      The turns, from the first time step on.
+    """
+    play = self._player.reseeded(self._seed, step)
+    time_step = self._environment.rebuild(step)
+    reward = np.zeros([self._environment.batch_size])
+    for number in itertools.count():
+      actions = play(time_step, self._plan.epsilon, number)
+      yield Turn(time_step, reward, actions)
+      time_step = self._environment.step(actions)
+      reward = self._environment.raw_reward
 
   def close(self) -> None:
     """Closes the environments."""

@@ -66,8 +66,8 @@ def parse_steady(text: str) -> scores.Score:
   score = parse(text)
   if score.draws is not scores.Draws.NONE:
     raise errors.UserError(
-      f"a policy is judged by a score without draws, got {text!r}; for example"
-      " mean or cvar:0.25"
+      f"a policy is evaluated by a score without draws, got {text!r}; pass for"
+      " example mean or cvar:0.25"
     )
   return score
 

@@ -19,7 +19,7 @@ from tf_mmdrl.core import errors
 from tf_mmdrl.report import published, score_statistics
 
 # Differences that do not make another agent: where it plays, for how long, how
-# it is judged, and on what machine.
+# it is evaluated, and on what machine.
 _NOT_THE_AGENT = ("environment.name", "schedule.steps")
 _NOT_THE_AGENTS = ("evaluation.", "system.")
 

@@ -243,7 +243,7 @@ class ScheduleConfig(settings.Group):
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationConfig(settings.Group):
-  """How it is judged, on whole games with their full score."""
+  """How the agent is evaluated: on whole games, with their full score."""
 
   period: int = settings.setting(
     50_000, "training steps between two evaluations", low=1

@@ -4,10 +4,10 @@ import pathlib
 from typing import Any, Dict, Iterable
 
 from tf_mmdrl import serving
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, run_files
 from tf_mmdrl.serving import formats as other_formats
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import metrics, run_directory
+from tf_mmdrl.train import run_directory
 from tf_mmdrl.train.run_state import RunState
 
 
@@ -54,7 +54,7 @@ def describe(state: RunState) -> Dict[str, Any]:
   """
   config, around, score = state.config, run_directory.surroundings(), None
   if state.metrics.last_evaluation == state.step > 0:
-    score = metrics.last(state.metrics.text, "evaluation_score")
+    score = run_files.last(state.metrics.rows(), "evaluation_score")
   return {
     "environment": config.environment.name,
     "agent": config.agent.name,

@@ -164,10 +164,10 @@ def replay_shards(
   return replay.ShardedReplay(shards)
 
 
-def judged(
+def evaluation_player(
   config: Config, return_network: networks.ReturnNetwork
 ) -> policies.Player:
-  """Who plays in evaluations and videos."""
+  """Who plays while a run is evaluated."""
   return policies.Player(
     return_network,
     return_network.num_actions,

@@ -9,7 +9,7 @@ import io
 import pathlib
 from typing import Any, Dict, List, Optional, Sequence
 
-from tf_mmdrl.core import whole_files
+from tf_mmdrl.core import run_files, whole_files
 from tf_mmdrl.evaluation.evaluator import Evaluation
 from tf_mmdrl.report import human_normalized
 
@@ -77,6 +77,10 @@ class Metrics:
     From the game's end before it to that of the newest game.
     """
     return self.last_game - self._phase_start
+
+  def rows(self) -> List[run_files.Row]:
+    """All rows so far."""
+    return run_files.parse_rows(self._text)
 
   def begin(self) -> None:
     """Makes the file what `text` is, whatever a crash left there."""
@@ -172,28 +176,7 @@ class Metrics:
     self.best_step = state["best_step"]
 
 
-def read(path: pathlib.Path) -> List[Dict[str, Optional[float]]]:
-  """The rows of a file; empty cells are None."""
-  return parse(path.read_text())
-
-
-def parse(text: str) -> List[Dict[str, Optional[float]]]:
-  """The rows of a file's text."""
-  return [
-    {name: float(cell) if cell else None for name, cell in row.items()}
-    for row in csv.DictReader(io.StringIO(text))
-  ]
-
-
-def last(text: str, column: str) -> Optional[float]:
-  """The newest known value of a column."""
-  known = (row[column] for row in reversed(parse(text)))
-  return next((value for value in known if value is not None), None)
-
-
-def describe_unit(
-  rows: Sequence[Dict[str, Optional[float]]], now: float
-) -> List[str]:
+def describe_unit(rows: Sequence[run_files.Row], now: float) -> List[str]:
   """Lines that tell the unit of return over a run and what the loss saw."""
   changes: List[str] = []
   before = None

@@ -1,78 +1,200 @@
-"""Plays games with an exported model, as the run that it came from did."""
+"""Plays games with a policy that a run exported: for scores, or to be watched.
 
-from typing import Optional
+`mmdrl evaluate`, `mmdrl play` and `mmdrl watch` all come here.
+"""
+
+import pathlib
+from typing import Callable, Dict, NamedTuple, Optional
 
 import tensorflow as tf
+from tf_agents.specs import tensor_spec
 
+from tf_mmdrl import environments, serving
 from tf_mmdrl.core import errors, specs
+from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.evaluation.evaluator import Evaluation, Evaluator
-from tf_mmdrl.policies.player import by_scores
-from tf_mmdrl.serving.models import Model
+from tf_mmdrl.policies import score_names
+from tf_mmdrl.policies.player import Act, by_scores
+from tf_mmdrl.policies.scores import Mean
+from tf_mmdrl.serving import models
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import factories
+from tf_mmdrl.train.run_directory import RunDirectory
 
 
-def recorded_config(model: Model) -> Optional[configs.Config]:
-  """The configuration of the run, if the model has it."""
-  content = model.metadata.get("config")
-  return None if content is None else configs.from_json(content)
+class ExportedPolicy(NamedTuple):
+  """A policy that was exported, ready to play.
+
+  Attributes:
+    number: of the version, which is the step of the run.
+    config: of the run that exported it; None if that is not known.
+    score: what the run's own evaluation found at this step; None if there was
+      none.
+    observation_spec: of one observation.
+    num_actions: A.
+    returns: observations [B, ...] -> return distributions [B, A, N].
+    expected: observations [B, ...] -> expected returns [B, A].
+  """
+
+  number: int
+  config: Optional[configs.Config]
+  score: Optional[float]
+  observation_spec: tf.TensorSpec
+  num_actions: int
+  returns: Callable[[tf.Tensor], ReturnDistribution]
+  expected: Callable[[tf.Tensor], tf.Tensor]
 
 
-def play(
-  model: Model, config: configs.Config, *, level: Optional[float] = None
-) -> Evaluation:
-  """Evaluates a model.
-
-  With the run's own configuration these are the games that the run judged this
-  step by, so the scores are equal if the export is.
+def open_policy(
+  path: pathlib.Path, version: Optional[int] = None
+) -> ExportedPolicy:
+  """A policy of a run, or of a directory of versions from `mmdrl export`.
 
   Args:
-    model: the exported policy.
+    path: of the run or of the versions.
+    version: which one; the newest if None.
+
+  Returns:
+    The policy.
+  """
+  if serving.versions(path):
+    return open_export(path, version)
+  return open_run(RunDirectory(path), version)
+
+
+def open_run(
+  directory: RunDirectory, version: Optional[int] = None
+) -> ExportedPolicy:
+  """A policy of a run: its weights are read, nothing of its file is run."""
+  config = directory.config()
+  environment = factories.environment(config)
+  observation, action = tensor_spec.from_spec(
+    (environment.observation_spec(), environment.action_spec())
+  )
+  environment.close()
+  network = factories.network(config, observation, action)
+  network.create_variables()
+  number, _ = serving.load(network, directory.export, version)
+
+  def returns(observations: tf.Tensor) -> ReturnDistribution:
+    output, _ = network(observations)
+    return ReturnDistribution.of(output)
+
+  return ExportedPolicy(
+    number,
+    config,
+    serving.metadata(directory.export, number).get("score"),
+    tf.TensorSpec(observation.shape, observation.dtype),
+    network.num_actions,
+    returns,
+    lambda observations: returns(observations).mean(),
+  )
+
+
+def open_export(
+  path: pathlib.Path, version: Optional[int] = None
+) -> ExportedPolicy:
+  """A SavedModel of a directory of versions; the run need not be there."""
+  model = models.open_model(path, version)
+  for name in ("action", "particles"):
+    if name not in model.signatures:
+      raise errors.unknown_name("signature", name, model.signatures)
+  recorded = model.metadata.get("config")
+  batch = model.signatures["action"].inputs["observation"]
+
+  def ask(name: str, observations: tf.Tensor) -> Dict[str, tf.Tensor]:
+    # Through the loaded object, which keeps the variables alive.
+    return model.loaded.signatures[name](observation=observations)
+
+  def returns(observations: tf.Tensor) -> ReturnDistribution:
+    found = ask("particles", observations)
+    return ReturnDistribution(found["values"], tf.math.log(found["weights"]))
+
+  return ExportedPolicy(
+    model.number,
+    None if recorded is None else configs.from_json(recorded),
+    model.metadata.get("score"),
+    tf.TensorSpec(batch.shape[1:], batch.dtype),
+    model.signatures["action"].outputs["q_values"].shape[-1],
+    returns,
+    lambda observations: ask("action", observations)["q_values"],
+  )
+
+
+def evaluate(policy: ExportedPolicy, config: configs.Config) -> Evaluation:
+  """Plays whole games.
+
+  With the run's own configuration these are the games that the run evaluated
+  this step by, so the scores are equal if the export is.
+
+  Args:
+    policy: who plays.
     config: what to play, and how.
-    level: act by the CVaR of this level instead of the mean.
 
   Returns:
     The games.
   """
-  name = "action" if level is None else "risk"
-  if name not in model.signatures:
-    raise errors.unknown_name("signature", name, model.signatures)
-  function = model.loaded.signatures[name]
-
-  def scores(observation: tf.Tensor) -> tf.Tensor:
-    if level is None:
-      return function(observation=observation)["q_values"]
-    return function(observation=observation, level=tf.constant(level))["cvar"]
-
   environment = factories.environment(config, evaluation=True)
-  num_actions = specs.num_actions(environment.action_spec())
-  player = Evaluator(
+  try:
+    return evaluator(policy, config, environment).evaluate(policy.number)
+  finally:
+    environment.close()
+
+
+def evaluator(
+  policy: ExportedPolicy,
+  config: configs.Config,
+  environment: environments.Environment,
+) -> Evaluator:
+  """Has a policy play in an environment, which must fit it."""
+  _require_fit(policy, environment, config.environment.name)
+  return Evaluator(
     environment,
-    by_scores(scores, num_actions),
+    _act(policy, config.evaluation.score),
     config.evaluation,
     factories.seeds(config).evaluation,
   )
-  try:
-    _require_fit(model, environment, config.environment.name)
-    return player.evaluate(model.number)
-  finally:
-    player.close()
 
 
-def _require_fit(model: Model, environment, name: str) -> None:
-  """Raises if the model was made for other observations or actions."""
-  wanted = model.signatures["action"].inputs["observation"]
-  came = environment.observation_spec()
-  if wanted.shape[1:] != came.shape or wanted.dtype != came.dtype:
+def for_episodes(config: configs.Config, episodes: str) -> configs.Config:
+  """The same, but so many games are played, and not one more.
+
+  Each environment plays as many games as the others, so there are as many
+  environments as share the games evenly.
+  """
+  config = configs.change(
+    config, [f"evaluation.episodes={episodes}", "evaluation.steps=0"]
+  )
+  group = config.evaluation
+  shares = [n for n in range(1, group.num_envs + 1) if not group.episodes % n]
+  return config.replace(evaluation=dict(num_envs=max(shares)))
+
+
+def _act(policy: ExportedPolicy, name: str) -> Act:
+  score = score_names.parse_steady(name)
+  if isinstance(score, Mean):
+    return by_scores(policy.expected, policy.num_actions)
+
+  def scores(observations: tf.Tensor) -> tf.Tensor:
+    return score(policy.returns(observations), tf.constant(0.0))
+
+  return by_scores(scores, policy.num_actions)
+
+
+def _require_fit(
+  policy: ExportedPolicy, environment: environments.Environment, name: str
+) -> None:
+  """Raises if the policy was made for other observations or actions."""
+  wanted, came = policy.observation_spec, environment.observation_spec()
+  if wanted.shape != came.shape or wanted.dtype != came.dtype:
     raise errors.UserError(
-      f"the model wants observations {wanted.dtype.name}"
-      f" {wanted.shape.as_list()[1:]}, but {name} gives {came.dtype.name}"
+      f"the policy wants observations {wanted.dtype.name}"
+      f" {wanted.shape.as_list()}, but {name} gives {came.dtype.name}"
       f" {list(came.shape)}; pass the --env it was made for"
     )
-  known = model.signatures["action"].outputs["q_values"].shape[-1]
   number = specs.num_actions(environment.action_spec())
-  if known != number:
+  if policy.num_actions != number:
     raise errors.UserError(
-      f"the model knows {known} actions, but {name} has {number}; pass the"
-      " --env it was made for"
+      f"the policy knows {policy.num_actions} actions, but {name} has {number};"
+      " pass the --env it was made for"
     )

@@ -1,6 +1,9 @@
-"""The directory of a run: its files, its description, and who may write."""
+"""The directory of a run as training sees it: its settings and its lock.
 
-import contextlib
+What only reads a run, and needs none of its settings checked, uses
+`core.run_files`.
+"""
+
 import fcntl
 import importlib.metadata
 import json
@@ -8,10 +11,19 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  Iterator,
+  NamedTuple,
+  Optional,
+  Tuple,
+)
 
 from tf_mmdrl import replay, version
 from tf_mmdrl.core import errors, whole_files
+from tf_mmdrl.core.run_files import RunFiles
 from tf_mmdrl.train import checkpoints
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import machine as machines
@@ -22,24 +34,23 @@ _FORMAT = 2  # of config.json; 1 was version 0.1's
 _MAY_CHANGE = ("schedule.steps",)
 
 
-class RunDirectory:
-  """Where everything of a run lies.
+class FoundCheckpoint(NamedTuple):
+  """A checkpoint of a run.
 
   Attributes:
-    path: the directory.
-    metrics: metrics.csv.
-    checkpoints: the directory of checkpoints.
-    tensorboard: of TensorBoard's logs.
-    export: of exported policies.
+    step: the step of the run at which it was made.
+    damage: what is wrong with it, or None if it is whole.
   """
 
+  step: int
+  damage: Optional[str]
+
+
+class RunDirectory(RunFiles):
+  """The files of a run, its settings, and who may write."""
+
   def __init__(self, path: pathlib.Path):
-    self.path = path
-    self.metrics = path / "metrics.csv"
-    self.checkpoints = path / "checkpoints"
-    self.tensorboard = path / "tensorboard"
-    self.export = path / "export"
-    self._config = path / "config.json"
+    super().__init__(path)
     self._lock: Optional[int] = None
 
   def surroundings(self) -> Iterator[Tuple[str, Any]]:
@@ -47,8 +58,7 @@ class RunDirectory:
 
     An older version's run has fewer of them.
     """
-    self.config()  # an error if there is no run here
-    content = json.loads(self._config.read_text())
+    content = self.description()
     for group in ("versions", "machine"):
       for name, value in content.get(group, {}).items():
         yield f"{group}.{name}", value
@@ -56,8 +66,8 @@ class RunDirectory:
 
   def config(self) -> configs.Config:
     """The run's configuration; an error if there is no run here."""
+    content = self.description()
     try:
-      content = json.loads(self._config.read_text())
       if content.get("format", 1) > _FORMAT:
         raise errors.UserError(
           f"the run in {str(self.path)!r} was made by tf-mmdrl"
@@ -65,17 +75,20 @@ class RunDirectory:
           " version reads; install that one"
         )
       return configs.from_json(content["config"])
-    except FileNotFoundError:
-      raise errors.UserError(
-        f"{str(self.path)!r} is not a run: it has no config.json; pass the"
-        " directory that mmdrl train printed"
-      ) from None
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-      if isinstance(error, errors.UserError):
-        raise
-      raise errors.UserError(
-        f"{str(self._config)!r} cannot be read: {error}"
-      ) from None
+    except errors.UserError:
+      raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+      raise self.unreadable(error) from None
+
+  def list_checkpoints(self) -> Iterator[FoundCheckpoint]:
+    """The checkpoints, newest first, each verified (its replay is not)."""
+    there = checkpoints.Checkpoints(self.checkpoints)
+    for step in there.steps():
+      try:
+        there.verify(step)
+        yield FoundCheckpoint(step, None)
+      except replay.DamagedFileError as error:
+        yield FoundCheckpoint(step, str(error))
 
   def as_begun(
     self,
@@ -94,13 +107,13 @@ class RunDirectory:
     Returns:
       The configuration with `schedule.horizon` set.
     """
-    if not self._config.exists():
+    if not self.config_file.exists():
       return config.replace(schedule={"horizon": config.horizon})
     before = self.config()
     self._refuse_first_format()
     before = before.completed()
     values = dict(configs.fields(before))
-    content = json.loads(self._config.read_text())["config"]
+    content = self.description()["config"]
     later = [
       name
       for name in configs.missing(content, before)
@@ -127,7 +140,7 @@ class RunDirectory:
     try:
       self.path.mkdir(parents=True, exist_ok=True)
       self._claim()
-      if self._config.exists():
+      if self.config_file.exists():
         config = self.as_begun(config)
         before = self.config().completed()
         _require_same(self.as_begun(before), config)
@@ -143,7 +156,7 @@ class RunDirectory:
         **surroundings(),
       }
       text = json.dumps(description, indent=2) + "\n"
-      whole_files.write(self._config, text.encode())
+      whole_files.write(self.config_file, text.encode())
       return before
     except OSError as error:
       raise errors.UserError(
@@ -152,7 +165,7 @@ class RunDirectory:
       ) from None
 
   def _refuse_first_format(self) -> None:
-    content = json.loads(self._config.read_text())
+    content = self.description()
     if content.get("format", 1) < _FORMAT:
       raise errors.UserError(
         f"the run in {str(self.path)!r} was made by tf-mmdrl 0.1 (commit"
@@ -169,22 +182,18 @@ class RunDirectory:
         run ends with the round that reaches them.
       steps: those it is to have now.
     """
-    step = self._step() if steps != before else 0
+    if steps == before:
+      return
+    whole = (
+      found.step for found in self.list_checkpoints() if not found.damage
+    )
+    step = next(whole, 0)
     if steps < step:
       raise errors.UserError(
         f"the run in {str(self.path)!r} is at step {step:,} of {before:,}, past"
         f" --steps {steps}; pass --steps {step} to end it there, or more to go"
         " on"
       )
-
-  def _step(self) -> int:
-    """Of the newest whole checkpoint; 0 if there is none."""
-    there = checkpoints.Checkpoints(self.checkpoints)
-    for step in there.steps():
-      with contextlib.suppress(replay.DamagedFileError):
-        there.verify(step)
-        return step
-    return 0
 
   def close(self) -> None:
     """Lets others write."""

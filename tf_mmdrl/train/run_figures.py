@@ -1,11 +1,9 @@
 """The learning curve of a run as a picture; needs matplotlib."""
 
 import pathlib
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
-HOW_TO_INSTALL = "pip install 'tf-mmdrl[plots]'"
-
-Row = Dict[str, Optional[float]]
+from tf_mmdrl.core.run_files import Row
 
 
 def learning_curve(

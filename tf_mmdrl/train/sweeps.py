@@ -19,9 +19,8 @@ import time
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from tf_mmdrl import environments
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, run_files
 from tf_mmdrl.policies import score_names as policy_names
-from tf_mmdrl.train import metrics
 from tf_mmdrl.train.config import Config
 
 _TABLE = "sweep.csv"
@@ -244,10 +243,8 @@ class _Sweep:
     if code:
       self._show(f"{job.name}: failed: {_last_line(job.log)}")
       return _End.FAILED
-    column = [
-      row["evaluation_score"]
-      for row in metrics.read(job.directory / "metrics.csv")
-    ]
+    rows = run_files.RunFiles(job.directory).rows()
+    column = [row["evaluation_score"] for row in rows]
     scores = [score for score in column if score is not None]
     row = Row(
       *(job.environment, job.agent, job.seed, scores[-1], max(scores)),

@@ -5,13 +5,12 @@ from typing import NamedTuple, Optional
 import tensorflow as tf
 
 from tf_mmdrl import serving
-from tf_mmdrl.core import errors, optional
+from tf_mmdrl.core import errors, optional, run_files
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.evaluation.evaluator import Evaluation, Evaluator
 from tf_mmdrl.train import (
   exporting,
   factories,
-  metrics,
   run_figures,
   runs,
   videos,
@@ -62,7 +61,7 @@ def train(config: Config, directory: RunDirectory) -> Outcome:
     state.metrics.begin()
     with Stop() as stop:
       finished = Trainer(state, directory, stop).run()
-    score = metrics.last(state.metrics.text, "evaluation_score")
+    score = run_files.last(state.metrics.rows(), "evaluation_score")
     best = state.metrics.best_score, state.metrics.best_step
     return Outcome(finished, state.step, score, *best)
   except OSError as error:
@@ -101,16 +100,17 @@ class Trainer:
 
   def __init__(self, state: RunState, directory: RunDirectory, stop: Stop):
     """Opens the log and makes the environments to evaluate in."""
+    config = state.config
     self._state = state
-    self._config = state.config
+    self._config = config
     self._directory = directory
     self._stop = stop
-    self._watcher = Watcher(directory, state.config, state.step)
+    self._watcher = Watcher(directory, config, state.step)
     self._evaluator = Evaluator(
-      factories.environment(state.config, evaluation=True),
-      factories.judged(state.config, state.agent.return_network).act,
-      state.config.evaluation,
-      factories.seeds(state.config).evaluation,
+      factories.environment(config, evaluation=True),
+      factories.evaluation_player(config, state.agent.return_network).act,
+      config.evaluation,
+      factories.seeds(config).evaluation,
     )
     self._saved = state.step
     self._changed = False  # since the last checkpoint
@@ -194,7 +194,7 @@ class Trainer:
     if evaluation is not None:
       observations = glimpse.observations()
       output, _ = state.agent.return_network(observations)
-      self._watcher.show_beliefs(
+      self._watcher.show_returns(
         state.step, observations, ReturnDistribution.of(output)
       )
     self._summarize = True
@@ -216,10 +216,10 @@ class Trainer:
 
   def _draw(self) -> None:
     if optional.is_there("matplotlib"):
-      rows = metrics.read(self._directory.metrics)
       title = f"{self._config.agent.name}, {self._config.environment.name}"
-      path = self._directory.path / "learning_curve.png"
-      run_figures.learning_curve(rows, title, path)
+      run_figures.learning_curve(
+        self._state.metrics.rows(), title, self._directory.learning_curve
+      )
 
 
 def configure_process(config: Config) -> None:

@@ -1,4 +1,4 @@
-"""A game beside the return distribution of each action, as a video."""
+"""Games beside the return distribution of each action, as a video."""
 
 import collections
 import os
@@ -6,17 +6,18 @@ import pathlib
 from typing import Any, Deque, Dict, Iterator, List, Optional
 
 import numpy as np
+import tensorflow as tf
 from tf_agents.trajectories import time_step as ts
 
-from tf_mmdrl import environments, serving
+from tf_mmdrl import environments
 from tf_mmdrl.core import errors
-from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.environments import atari, minatar
-from tf_mmdrl.policies import ArrayPlayer
-from tf_mmdrl.report import beliefs
-from tf_mmdrl.report.beliefs import Moment
-from tf_mmdrl.train import factories
+from tf_mmdrl.evaluation.evaluator import Turn
+from tf_mmdrl.report import return_histograms
+from tf_mmdrl.report.return_histograms import Moment
+from tf_mmdrl.train import factories, playing
 from tf_mmdrl.train.config import Config
+from tf_mmdrl.train.playing import ExportedPolicy
 
 FORMATS = (".gif", ".mp4")
 _FRAMES_PER_SECOND = 15
@@ -28,7 +29,7 @@ class Glimpse:
 
   def __init__(self):
     self._seen: Deque[np.ndarray] = collections.deque(
-      maxlen=beliefs.CONSECUTIVE
+      maxlen=return_histograms.CONSECUTIVE
     )
     self._steps = 0
     self._over = False
@@ -47,9 +48,19 @@ class Glimpse:
 
 
 def play(
-  config: Config, policy: serving.Policy, max_steps: int
+  policy: ExportedPolicy, config: Config, episodes: int, max_steps: int
 ) -> Iterator[Moment]:
-  """The moments of one game, or of its first steps."""
+  """Plays games one after another.
+
+  Args:
+    policy: who plays.
+    config: what to play, and how.
+    episodes: games to play.
+    max_steps: where to stop, over all games.
+
+  Yields:
+    A moment for each step.
+  """
   single = config.replace(evaluation=dict(num_envs=1))
   family = environments.family(config.environment.name)
   os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # pygame seeks a speaker
@@ -57,29 +68,34 @@ def play(
     {} if family == "atari" else {"render_mode": "rgb_array"}
   )
   environment = factories.environment(single, evaluation=True, **rendering)
-  player = factories.judged(config, policy.network)
-  act = ArrayPlayer(player.act, player.num_actions).reseeded(
-    factories.seeds(config).evaluation, policy.number
-  )
-  time_step, score = environment.rebuild(policy.number), 0.0
   try:
-    for number in range(max_steps):
-      output, _ = policy.network(time_step.observation)
-      law = ReturnDistribution.of(output)
-      action = act(time_step, config.evaluation.epsilon, number)
-      yield Moment(
-        _picture(environment, time_step.observation),
-        law.values[0].numpy(),
-        law.weights()[0].numpy(),
-        int(action[0]),
-        score,
-      )
-      time_step = environment.step(action)
-      score += float(environment.raw_reward[0])
-      if time_step.is_last()[0]:
+    evaluator = playing.evaluator(policy, single, environment)
+    score, games, shown = 0.0, 0, 0
+    for turn in evaluator.turns(policy.number):
+      score += float(turn.reward[0])
+      if turn.time_step.is_last()[0]:
+        games, score = games + 1, 0.0
+      if games == episodes or shown == max_steps:
         return
+      if not turn.time_step.is_last()[0]:
+        yield _moment(policy, environment, turn, score)
+        shown += 1
   finally:
     environment.close()
+
+
+def _moment(
+  policy: ExportedPolicy, environment: Any, turn: Turn, score: float
+) -> Moment:
+  observation = turn.time_step.observation
+  returns = policy.returns(tf.convert_to_tensor(observation))
+  return Moment(
+    _picture(environment, observation),
+    returns.values[0].numpy(),
+    returns.weights()[0].numpy(),
+    int(turn.actions[0]),
+    score,
+  )
 
 
 def pictured(config: Config) -> bool:
@@ -115,8 +131,8 @@ def write_video(
   moments: List[Moment], names: List[str], path: pathlib.Path
 ) -> None:
   """Writes a .gif or .mp4, one picture for each moment."""
-  imageio = beliefs.require("imageio.v2")
-  draw = beliefs.drawer(moments, names)
+  imageio = return_histograms.require("imageio.v2")
+  draw = return_histograms.drawer(moments, names)
   try:
     with imageio.get_writer(path, fps=_FRAMES_PER_SECOND) as video:
       for moment in moments:
@@ -129,9 +145,11 @@ def write_stills(
   moments: List[Moment], names: List[str], path: pathlib.Path
 ) -> None:
   """Writes 3 consecutive moments, as in the paper's Figure of Appendix C."""
-  image = beliefs.drawer(moments, names)(beliefs.consecutive(moments))
+  image = return_histograms.drawer(moments, names)(
+    return_histograms.consecutive(moments)
+  )
   try:
-    beliefs.require("imageio.v2").imwrite(path, image)
+    return_histograms.require("imageio.v2").imwrite(path, image)
   except OSError as error:
     raise errors.UserError(f"cannot write {str(path)!r}: {error}") from None
 

@@ -10,7 +10,7 @@ from tensorboard.plugins.hparams import api as hparams
 from tf_mmdrl.agents import updates
 from tf_mmdrl.core import choosing, optional, progress
 from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.report import beliefs
+from tf_mmdrl.report import return_histograms
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import videos
 from tf_mmdrl.train.run_directory import RunDirectory
@@ -120,10 +120,10 @@ class Watcher:
         tf.summary.scalar("Collection/steps_per_second", self._rate)
     self.writer.flush()
 
-  def show_beliefs(
+  def show_returns(
     self, step: int, observations: np.ndarray, returns: ReturnDistribution
   ) -> None:
-    """Writes an image of frames beside what is expected of each action.
+    """Writes an image of frames beside each action's return histogram.
 
     Args:
       step: of the run.
@@ -135,15 +135,16 @@ class Watcher:
       return
     frames = [videos.frame(self._config, seen) for seen in observations]
     actions = choosing.largest(returns.mean()).numpy()
-    laws = zip(returns.values.numpy(), returns.weights().numpy())
     moments = [
-      beliefs.Moment(frame, *law, int(action), score=None)
-      for frame, law, action in zip(frames, laws, actions)
+      return_histograms.Moment(frame, particles, weights, int(action), None)
+      for frame, particles, weights, action in zip(
+        frames, returns.values.numpy(), returns.weights().numpy(), actions
+      )
     ]
     if self._names is None:
       num_actions = returns.values.shape[1]
       self._names = videos.names_of_actions(self._config, num_actions)
-    image = beliefs.drawer(moments, self._names)(moments)
+    image = return_histograms.drawer(moments, self._names)(moments)
     with self.writer.as_default(step=step):
       tf.summary.image("Returns/of_each_action", image[np.newaxis])
 

@@ -11,9 +11,8 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar import summary as custom_scalar
 
 from tf_mmdrl.core import errors
+from tf_mmdrl.core.run_files import RunFiles
 from tf_mmdrl.report import human_normalized
-from tf_mmdrl.train import run_results
-from tf_mmdrl.train.run_directory import RunDirectory
 
 _HUMAN = "Evaluation, 1 for human play"
 # Part of the page -> title of a chart -> the tags it shows, as expressions that
@@ -40,32 +39,32 @@ _PAGE = "#custom_scalars"
 
 
 def serve(
-  directories: Sequence[pathlib.Path],
+  runs: Sequence[RunFiles],
   port: Optional[int],
   wait: Callable[[str], None],
 ) -> None:
   """Runs TensorBoard on this machine's own address only.
 
   Args:
-    directories: of runs.
+    runs: what to show.
     port: where; None takes 6006, or the next one that is free.
     wait: told the address; TensorBoard ends when this returns.
   """
   with tempfile.TemporaryDirectory(prefix="mmdrl-tensorboard-") as folder:
     logs = pathlib.Path(folder)
-    for name, directory in _names(directories).items():
+    for name, run in _names(runs).items():
       (logs / name).parent.mkdir(parents=True, exist_ok=True)
       # A link, so that nothing is written into the run.
-      (logs / name).symlink_to(RunDirectory(directory).tensorboard.resolve())
-    games = {run_results.identity(each).environment for each in directories}
+      (logs / name).symlink_to(run.tensorboard.resolve())
+    games = {run.identity().environment for run in runs}
     _write_layout(logs / ".layout", layout(games))
-    board = program.TensorBoard(default.get_plugins())
+    tensorboard = program.TensorBoard(default.get_plugins())
     flags = ["--logdir", folder, "--host", "localhost"]
     if port is not None:
       flags += ["--port", str(port)]
     try:
-      board.configure(argv=["mmdrl", *flags])
-      address = board.launch()
+      tensorboard.configure(argv=["mmdrl", *flags])
+      address = tensorboard.launch()
     except program.TensorBoardServerException as error:
       raise errors.UserError(
         f"TensorBoard cannot start: {error}; pass another --port"
@@ -93,27 +92,27 @@ def layout(games: Iterable[str]) -> layout_pb2.Layout:
   )
 
 
-def _names(directories: Sequence[pathlib.Path]) -> Dict[str, pathlib.Path]:
+def _names(runs: Sequence[RunFiles]) -> Dict[str, RunFiles]:
   """`environment/agent/seed` of each run, and where it lies if that is taken.
 
   Each name is a path of three parts: none leads into another run's directory.
   """
-  names: Dict[str, pathlib.Path] = {}
-  paths = [directory.resolve() for directory in directories]
-  plain = ["/".join(_parts(directory)) for directory in directories]
+  names: Dict[str, RunFiles] = {}
+  paths = [run.path.resolve() for run in runs]
+  plain = ["/".join(_parts(run)) for run in runs]
   shared = pathlib.Path(os.path.commonpath(paths))
-  for directory, path, name in zip(directories, paths, plain):
+  for run, path, name in zip(runs, paths, plain):
     if plain.count(name) > 1:
       name += f" in {'-'.join(path.relative_to(shared).parts)}"
     unnumbered = name
     while name in names:
       name = f"{unnumbered} ({len(names)})"
-    names[name] = directory
+    names[name] = run
   return names
 
 
-def _parts(directory: pathlib.Path) -> Tuple[str, str, str]:
-  game, agent, seed = run_results.identity(directory)
+def _parts(run: RunFiles) -> Tuple[str, str, str]:
+  game, agent, seed = run.identity()
   return game.replace("/", "-"), agent.replace("/", "-"), f"seed{seed}"
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tf_mmdrl.report import beliefs
+from tf_mmdrl.report import return_histograms
 
 
 def moment(generator, *, weights=None, actions=3, action=1):
@@ -11,7 +11,9 @@ def moment(generator, *, weights=None, actions=3, action=1):
   if weights is None:
     weights = np.full([actions, 40], 1 / 40)
   picture = generator.integers(0, 255, [84, 84]).astype(np.uint8)
-  return beliefs.Moment(picture, particles, weights, action, score=2.0)
+  return return_histograms.Moment(
+    picture, particles, weights, action, score=2.0
+  )
 
 
 @pytest.fixture
@@ -22,8 +24,10 @@ def generator():
 def test_histograms_have_17_bins_and_all_of_the_probability(generator):
   one = moment(generator)
   edges = np.linspace(one.particles.min(), one.particles.max() + 1e-6, 18)
-  shares = beliefs._shares(one, edges)
-  assert shares.shape == (3, beliefs.BINS) and beliefs.BINS == 17
+  shares = return_histograms._shares(one, edges)
+  assert (
+    shares.shape == (3, return_histograms.BINS) and return_histograms.BINS == 17
+  )
   np.testing.assert_allclose(shares.sum(axis=-1), 1)
 
 
@@ -32,7 +36,7 @@ def test_weights_count(generator):
   weights[:, 7] = 1
   one = moment(generator, weights=weights)
   edges = np.linspace(one.particles.min(), one.particles.max() + 1e-6, 18)
-  shares = beliefs._shares(one, edges)
+  shares = return_histograms._shares(one, edges)
   where = np.digitize(one.particles[:, 7], edges) - 1
   np.testing.assert_array_equal(shares.argmax(axis=-1), where)
   np.testing.assert_array_equal(shares.max(axis=-1), 1)
@@ -40,8 +44,8 @@ def test_weights_count(generator):
 
 def test_frames_stand_below_each_other(generator):
   moments = [moment(generator) for _ in range(5)]
-  draw = beliefs.drawer(moments, ["a", "b", "c"])
-  one, three = draw(moments[:1]), draw(beliefs.consecutive(moments))
+  draw = return_histograms.drawer(moments, ["a", "b", "c"])
+  one, three = draw(moments[:1]), draw(return_histograms.consecutive(moments))
   assert one.dtype == np.uint8 and one.shape[2] == 3
   assert three.shape == (3 * one.shape[0], *one.shape[1:])
   again = draw(moments[:1])
@@ -50,7 +54,7 @@ def test_frames_stand_below_each_other(generator):
 
 def test_the_action_taken_is_shown_in_its_own_colour(generator):
   one = moment(generator, action=0)
-  draw = beliefs.drawer([one], ["a", "b", "c"])
+  draw = return_histograms.drawer([one], ["a", "b", "c"])
   other = draw([one._replace(action=2)])
   assert not np.array_equal(draw([one]), other)
 
@@ -59,12 +63,12 @@ def test_the_action_taken_is_shown_in_its_own_colour(generator):
   "length, first", [(1, 0), (2, 0), (3, 0), (4, 1), (300, 149)]
 )
 def test_three_moments_from_the_middle(length, first):
-  found = beliefs.consecutive(list(range(length)))
+  found = return_histograms.consecutive(list(range(length)))
   assert found == list(range(first, min(first + 3, length)))
 
 
 def test_a_point_mass_can_be_drawn(generator):
   """A network that has learnt nothing gives every action one value."""
   flat = moment(generator)._replace(particles=np.zeros([3, 40]))
-  image = beliefs.drawer([flat], ["a", "b", "c"])([flat])
+  image = return_histograms.drawer([flat], ["a", "b", "c"])([flat])
   assert image.std() > 0

@@ -14,7 +14,8 @@ import pytest
 import tensorflow as tf
 
 from tf_mmdrl.cli import main
-from tf_mmdrl.train import board
+from tf_mmdrl.core import run_files
+from tf_mmdrl.train import tensorboard_pages
 
 
 def make(path, environment="Pong", agent="mmdqn", seed=0):
@@ -106,8 +107,8 @@ def test_runs_of_a_sweep_are_told_apart_by_what_they_are(tmp_path):
     for agent in ("dqn", "mmdqn")
     for seed in (0, 1)
   ]
-  names = board._names(paths)
-  assert list(names.values()) == paths
+  names = tensorboard_pages._names([run_files.RunFiles(p) for p in paths])
+  assert [run.path for run in names.values()] == paths
   assert list(names)[:2] == [
     "MinAtar-Breakout/dqn/seed0",
     "MinAtar-Breakout/dqn/seed1",
@@ -119,8 +120,8 @@ def test_runs_of_the_same_are_told_apart_by_where_they_lie(tmp_path):
     make(tmp_path / part / "run") for part in ("short", "long", "long-a", "l")
   ]
   paths.append(make(tmp_path / "long" / "a-run"))  # reads as long-a/run does
-  names = board._names(paths)
-  assert list(names.values()) == paths
+  names = tensorboard_pages._names([run_files.RunFiles(p) for p in paths])
+  assert [run.path for run in names.values()] == paths
   assert list(names)[:2] == [
     "Pong/mmdqn/seed0 in short-run",
     "Pong/mmdqn/seed0 in long-run",
@@ -132,7 +133,8 @@ def test_runs_of_the_same_are_told_apart_by_where_they_lie(tmp_path):
   [(["Pong", "CartPole-v1"], True), (["MinAtar/Breakout"], False), ([], False)],
 )
 def test_the_chart_of_human_play_is_there_if_that_is_known(games, shown):
-  (score,) = [c for c in board.layout(games).category if c.title == "Score"]
+  layout = tensorboard_pages.layout(games)
+  (score,) = [c for c in layout.category if c.title == "Score"]
   assert any("human" in chart.title for chart in score.chart) == shown
 
 
