@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Dict, List, Sequence, Tuple
 
 from tf_mmdrl.cli import output, quiet
-from tf_mmdrl.core import errors, progress
+from tf_mmdrl.core import errors, plotting, progress
 
 if TYPE_CHECKING:
   from tf_mmdrl.tabular import experiment
@@ -101,14 +101,14 @@ def run(args: argparse.Namespace) -> int:
   directory = None
   if args.output:  # before the long run, not after it
     directory = output.directory(args.output)
-    tabular_figures.require_matplotlib()
+    plotting.require_matplotlib()
   with progress.Progress(1.0, "chain") as shown:
     rows = experiment.run(settings, methods, shown.update)
   _print_table(rows)
   _print_errors(rows)
   if directory:
     output.write_csv(directory / "chain.csv", _COLUMNS, rows)
-    tabular_figures.save(tabular_figures.chain(rows), directory, "chain")
+    tabular_figures.write_chain(rows, directory)
     print(f"wrote chain.csv, chain.png and chain.svg to {directory}")
   return 0
 

@@ -6,7 +6,7 @@ import sys
 from typing import List
 
 from tf_mmdrl.cli import output
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, plotting
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,10 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
   """Writes the report, and says where."""
   _check(args)
-  from tf_mmdrl.report import assembly, drawing, intervals, page
+  from tf_mmdrl.report import assembly, intervals, page
 
   directory = output.directory(args.output)
-  drawing.require_matplotlib()
+  plotting.require_matplotlib("reports", "report")
   intervals.require_rliable()
   options = assembly.Options(args.baseline, args.last, args.smooth)
   if args.published:

@@ -3,7 +3,7 @@
 import argparse
 
 from tf_mmdrl.cli import output, quiet
-from tf_mmdrl.core import errors, progress
+from tf_mmdrl.core import errors, plotting, progress
 
 _COLUMNS = ("claim", "setting", "measured", "bound", "holds")
 
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
   directory = None
   if args.output:  # before the run, not after it
     directory = output.directory(args.output)
-    tabular_figures.require_matplotlib()
+    plotting.require_matplotlib()
   with progress.Progress(1.0, "theory") as shown:
     result = theory.measure(args.mdps, shown.update)
   last = None
@@ -44,8 +44,6 @@ def run(args: argparse.Namespace) -> int:
   print(f"{holding} of {len(result.claims)} claims hold")
   if directory:
     output.write_csv(directory / "theory.csv", _COLUMNS, result.claims)
-    tabular_figures.save(
-      tabular_figures.theory(result.curves), directory, "theory"
-    )
+    tabular_figures.write_theory(result.curves, directory)
     print(f"wrote theory.csv, theory.png and theory.svg to {directory}")
   return 0

@@ -3,11 +3,10 @@
 import dataclasses
 from typing import List, Optional, Sequence, Tuple
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, plotting
 from tf_mmdrl.report import (
   aggregate_tables,
   caveats,
-  drawing,
   figures,
   game_tables,
   published,
@@ -49,7 +48,7 @@ def of_published(options: Options) -> Report:
   best = aggregates[order.index("MMDQN")]
   mmdqn = best.agent
   percent = {n: 100 * float(e.point) for n, e in best.estimates.items()}
-  with drawing.style():
+  with plotting.style():
     parts = [
       Section(
         "Table 1",
@@ -110,7 +109,7 @@ def of_runs(
   paper = results.published_agents(_MARK) if known else []
   baseline = _baseline(options.baseline, own, paper)
   compared = [agent for agent in own if agent is not baseline]
-  with drawing.style():
+  with plotting.style():
     parts = [
       sections.learning_curves(runs, order, options.smooth),
       sections.over_games(runs, games, order, options.smooth),

@@ -5,7 +5,8 @@ from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 
-from tf_mmdrl.report import drawing, intervals, score_statistics
+from tf_mmdrl.core import plotting
+from tf_mmdrl.report import intervals, score_statistics
 from tf_mmdrl.report.aggregate_tables import Aggregate
 from tf_mmdrl.report.results import Agent
 
@@ -43,27 +44,21 @@ def curves(
 
   for line in lines:
     index = order.index(line.label)
-    style = dict(color=drawing.colour(index), ls=drawing.dash(index))
+    style = dict(color=plotting.colour(index), ls=plotting.dash(index))
     few = len(line.steps) < 15
     panel.plot(
       line.steps,
       line.estimate.point,
       label=line.label,
-      marker=drawing.marker(index) if few else None,
+      marker=plotting.marker(index) if few else None,
       markersize=3.5,
       **style,
     )
     if line.estimate.low is not None:
-      panel.fill_between(
-        line.steps,
-        line.estimate.low,
-        line.estimate.high,
-        color=style["color"],
-        alpha=0.2,
-        lw=0,
-      )
+      low, high = line.estimate.low, line.estimate.high
+      plotting.band(panel, line.steps, low, high, style["color"])
   for side, (name, level) in enumerate(levels.items()):
-    panel.axhline(level, color="#8a9199", lw=0.9, ls=":")
+    panel.axhline(level, color=plotting.GREY, lw=0.9, ls=":")
     panel.annotate(
       name,
       (side, level),
@@ -72,9 +67,8 @@ def curves(
       va="bottom",
       fontsize=7.5,
     )
-  panel.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
+  plotting.count_steps(panel)
   panel.yaxis.set_major_formatter(ticker.FuncFormatter(_short))
-  panel.set_xlabel("agent steps")
 
 
 def curve_figure(
@@ -85,11 +79,11 @@ def curve_figure(
   levels: Mapping[str, float],
 ) -> Any:
   """One panel of curves."""
-  figure = drawing.new_figure(3.1)
+  figure = plotting.new_figure(3.1)
   panel = figure.subplots()
   curves(panel, lines, order, levels)
   panel.set(title=title, ylabel=ylabel)
-  drawing.legend_below(figure, panel)
+  plotting.legend_below(figure, panel)
   return figure
 
 
@@ -107,7 +101,7 @@ def sheet(
   """
   columns = min(5, math.ceil(math.sqrt(len(panels))))
   rows = math.ceil(len(panels) / columns)
-  figure = drawing.new_figure(2.1 * rows + 0.5, 2.6 * columns)
+  figure = plotting.new_figure(2.1 * rows + 0.5, 2.6 * columns)
   grid = figure.subplots(rows, columns, squeeze=False).ravel()
   for axes, (game, lines) in zip(grid, panels.items()):
     curves(axes, lines, order, levels[game])
@@ -115,7 +109,7 @@ def sheet(
   for axes in grid[len(panels) :]:
     axes.set_visible(False)
   most = max(range(len(panels)), key=lambda i: len(list(panels.values())[i]))
-  drawing.legend_below(figure, grid[most])
+  plotting.legend_below(figure, grid[most])
   return figure
 
 
@@ -128,20 +122,20 @@ def statistics(aggregates: Sequence[Aggregate], order: Sequence[str]) -> Any:
     "optimality_gap": "Optimality gap (less is better)",
   }
   shown = aggregates[::-1]
-  labels = [drawing.wrapped(item.agent.name) for item in shown]
+  labels = [plotting.wrapped(item.agent.name) for item in shown]
   lines = sum(label.count("\n") + 1 for label in labels)
-  figure = drawing.new_figure(4 * (0.55 + 0.2 * lines))
+  figure = plotting.new_figure(4 * (0.55 + 0.2 * lines))
   panels = figure.subplots(4, 1)
   for panel, (key, title) in zip(panels, names.items()):
     for row, item in enumerate(shown):
       found = item.estimates[key]
       index = order.index(item.agent.name)
-      style = dict(color=drawing.colour(index), zorder=3)
+      style = dict(color=plotting.colour(index), zorder=3)
       if found.low is not None and found.high is not None:
         ends = [100 * found.low, 100 * found.high]
         panel.plot(ends, [row, row], lw=5, alpha=0.4, **style)
       point = 100 * found.point
-      panel.plot(point, row, drawing.marker(index), ms=5, **style)
+      panel.plot(point, row, plotting.marker(index), ms=5, **style)
     panel.set_yticks(range(len(shown)), labels)
     panel.set_ylim(-0.6, len(shown) - 0.4)
     panel.set_title(title)
@@ -169,9 +163,9 @@ def improvement(rows: Sequence[Sequence[Any]], title: str) -> Optional[Any]:
   percents = np.array([row[1] for row in known])
   lengths = score_statistics.log_percentage_improvement(percents, losses=True)
   heading = 0.16 * title.count("\n")
-  figure = drawing.new_figure(1.0 + heading + 0.16 * len(known))
+  figure = plotting.new_figure(1.0 + heading + 0.16 * len(known))
   panel = figure.subplots()
-  colours = np.where(percents < 0, drawing.COLOURS[4], drawing.COLOURS[0])
+  colours = np.where(percents < 0, plotting.COLOURS[4], plotting.COLOURS[0])
   places = np.arange(len(known))[::-1]
   panel.barh(places, lengths, color=colours, height=0.72, zorder=3)
   for place, length, percent in zip(places, lengths, percents):
@@ -207,24 +201,24 @@ def profiles(
   pooled = np.concatenate([m.ravel() for m in matrices.values()])
   top = float(np.clip(np.quantile(pooled, 0.95), 1.2, 8))
   thresholds = np.linspace(0, top, 161)
-  figure = drawing.new_figure(3.2)
+  figure = plotting.new_figure(3.2)
   panel = figure.subplots()
   for name, matrix in matrices.items():
     index = order.index(name)
     found = intervals.profile(matrix, thresholds)
-    style = dict(color=drawing.colour(index))
-    line = dict(style, ls=drawing.dash(index), label=name)
+    style = dict(color=plotting.colour(index))
+    line = dict(style, ls=plotting.dash(index), label=name)
     panel.step(100 * thresholds, found.point, where="post", **line)
     if found.low is not None:
-      panel.fill_between(
-        100 * thresholds, found.low, found.high, alpha=0.18, lw=0, **style
+      plotting.band(
+        panel, 100 * thresholds, found.low, found.high, style["color"]
       )
-  panel.axvline(100, color="#8a9199", lw=0.9, ls=":")
+  panel.axvline(100, color=plotting.GREY, lw=0.9, ls=":")
   panel.set(ylim=(0, 1.02), ylabel="share of scores above")
   panel.set_xlabel("human-normalised score")
   panel.xaxis.set_major_formatter(_percents())
   panel.set_title("Performance profile")
-  drawing.legend_below(figure, panel)
+  plotting.legend_below(figure, panel)
   return figure
 
 
@@ -232,10 +226,10 @@ def shares_of_mean(agent: Agent, games: Sequence[str], count: int = 12) -> Any:
   """The games that give the most to an agent's mean."""
   means = 100 * agent.matrix(games).mean(axis=0) / len(games)
   top = np.argsort(-means)[:count]
-  figure = drawing.new_figure(0.9 + 0.2 * len(top))
+  figure = plotting.new_figure(0.9 + 0.2 * len(top))
   panel = figure.subplots()
   places = np.arange(len(top))[::-1]
-  panel.barh(places, means[top], color=drawing.COLOURS[0], zorder=3)
+  panel.barh(places, means[top], color=plotting.COLOURS[0], zorder=3)
   for place, value in zip(places, means[top]):
     panel.annotate(
       f"{value:,.0f} %",
@@ -261,15 +255,15 @@ def reached(
   found: Sequence[intervals.Estimate],
 ) -> Any:
   """A score for each value of a setting, with its interval."""
-  figure = drawing.new_figure(3.1)
+  figure = plotting.new_figure(3.1)
   panel = figure.subplots()
   for place, item in enumerate(found):
-    colour = drawing.colour(place)
+    colour = plotting.colour(place)
     if item.low is not None:
       panel.plot(
         [place, place], [item.low, item.high], lw=6, alpha=0.4, color=colour
       )
-    mark = drawing.marker(place)
+    mark = plotting.marker(place)
     panel.plot(place, item.point, mark, ms=6, color=colour)
   turn = 30 if max(map(len, values)) > 6 else 0
   align = "right" if turn else "center"

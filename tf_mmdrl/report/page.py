@@ -2,11 +2,12 @@
 
 import html
 import pathlib
+import re
 from importlib import resources
 from typing import List, NamedTuple, Sequence, Tuple
 
-from tf_mmdrl.core import errors
-from tf_mmdrl.report import drawing, tables
+from tf_mmdrl.core import errors, plotting
+from tf_mmdrl.report import tables
 from tf_mmdrl.report.tables import Table
 
 _SHORT = 18  # letters of a row's name that stay on one line
@@ -151,7 +152,7 @@ def _section(section: Section) -> str:
 
 def _figure(picture: Picture) -> str:
   caption = _text(picture.caption)
-  drawn = drawing.for_page(picture.svg, picture.name)
+  drawn = _for_page(picture.svg, picture.name)
   labelled = drawn.replace("<svg", f'<svg role="img" aria-label="{caption}"', 1)
   return f"<figure>{labelled}<figcaption>{caption}</figcaption></figure>"
 
@@ -198,7 +199,7 @@ def _has_content(section: Section) -> bool:
 
 
 def _anchor(section: Section) -> str:
-  return drawing.slug([section.title.lower()])
+  return slug([section.title.lower()])
 
 
 def _side(words: bool) -> str:
@@ -212,3 +213,28 @@ def _text(words: str) -> str:
 def _data(name: str) -> str:
   file = resources.files("tf_mmdrl.report") / "data" / name
   return file.read_text()
+
+
+def _for_page(svg: str, name: str) -> str:
+  """An SVG to stand within a page.
+
+  Args:
+    svg: what `plotting.to_svg` gave.
+    name: of the figure; its identifiers are made unique with it.
+
+  Returns:
+    The `<svg>` element: sized by the page, in the colour of the page's text.
+  """
+  element = svg[svg.index("<svg") :]
+  head, rest = element.split(">", 1)
+  head = re.sub(r'\s(width|height|xmlns:xlink)="[^"]*"', "", head)
+  rest = re.sub(r"<metadata>.*?</metadata>", "", rest, flags=re.DOTALL)
+  rest = re.sub(r'\sid="([^"]+)"', rf' id="{name}-\1"', rest)
+  rest = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", rest)
+  rest = re.sub(r'xlink:href="#([^"]+)"', rf'href="#{name}-\1"', rest)
+  return f"{head}>{rest}".replace(plotting.INK, "currentColor")
+
+
+def slug(words: Sequence[str]) -> str:
+  """A file name of words."""
+  return re.sub(r"[^A-Za-z0-9.=-]+", "_", "_".join(words)).strip("_")

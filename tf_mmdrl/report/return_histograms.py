@@ -1,15 +1,15 @@
-"""Pictures of what an agent believes: a frame beside its return histograms."""
+"""A frame of a game beside a histogram of each action's returns."""
 
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
-from tf_mmdrl.core import optional
-from tf_mmdrl.report import drawing
+from tf_mmdrl.core import optional, plotting
 
 BINS = 17  # as in the paper's Appendix C
 CONSECUTIVE = 3  # frames of a still, as there
-_OTHERS, _TAKEN = drawing.COLOURS[0], drawing.COLOURS[4]
+_OTHERS, _TAKEN = plotting.COLOURS[0], plotting.COLOURS[4]
+_WIDTH, _DPI = 8, 80  # inches, and pixels of one
 _TALLEST = 0.85  # of the room that an action's histogram has
 
 
@@ -44,7 +44,6 @@ def drawer(
     From some moments to an image [H, W, 3] uint8: on the left the frame, on the
     right a histogram of each action's particles and a mark at their mean.
   """
-  figures = require("matplotlib.figure")
   agg = require("matplotlib.backends.backend_agg")
   values = np.stack([moment.particles for moment in moments])
   edges = np.linspace(values.min(), values.max() + 1e-6, BINS + 1)
@@ -52,21 +51,22 @@ def drawer(
   height = max(3.0, 0.28 * len(names) + 0.8)
 
   def draw(shown: Sequence[Moment]) -> np.ndarray:
-    size = (8, height * len(shown))
-    picture = figures.Figure(size, dpi=80, layout="constrained")
-    canvas = agg.FigureCanvasAgg(picture)
-    rows = picture.subplots(
-      len(shown), 2, squeeze=False, width_ratios=(height, 8 - height)
-    )
-    for (game, returns), moment in zip(rows, shown):
-      game.imshow(moment.picture, cmap="gray")
-      game.set_axis_off()
-      score = "" if moment.score is None else f"score {moment.score:g}, "
-      game.set_title(score + names[moment.action], fontsize=10)
-      _draw_returns(returns, moment, names, edges, tallest)
-    rows[-1, 1].set_xlabel("return")
-    canvas.draw()
-    return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+    with plotting.style():
+      figure = plotting.new_figure(height * len(shown), _WIDTH)
+      figure.set_dpi(_DPI)
+      canvas = agg.FigureCanvasAgg(figure)
+      rows = figure.subplots(
+        len(shown), 2, squeeze=False, width_ratios=(height, _WIDTH - height)
+      )
+      for (game, returns), moment in zip(rows, shown):
+        game.imshow(moment.picture, cmap="gray")
+        game.set_axis_off()
+        score = "" if moment.score is None else f"score {moment.score:g}, "
+        game.set_title(score + names[moment.action])
+        _draw_returns(returns, moment, names, edges, tallest)
+      rows[-1, 1].set_xlabel("return")
+      canvas.draw()
+      return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
   return draw
 
@@ -83,9 +83,9 @@ def consecutive(moments: List[Moment]) -> List[Moment]:
 
 
 def _shares(moment: Moment, edges: np.ndarray) -> np.ndarray:
-  """[A, BINS] of the probability."""
-  laws = zip(moment.particles, moment.weights)
-  return np.array([np.histogram(x, edges, weights=w)[0] for x, w in laws])
+  """[A, BINS] the probability in each bin."""
+  actions = zip(moment.particles, moment.weights)
+  return np.array([np.histogram(x, edges, weights=w)[0] for x, w in actions])
 
 
 def _draw_returns(
@@ -109,11 +109,12 @@ def _draw_returns(
       color=_TAKEN if taken else _OTHERS,
       alpha=0.9 if taken else 0.55,
     )
-  panel.hlines(rows, edges[0], edges[-1], color="0.85", lw=0.8)
-  panel.plot(means, rows + 0.06, "k^", ms=3.5)
+  panel.hlines(rows, edges[0], edges[-1], color=plotting.GREY, lw=0.5)
+  panel.plot(means, rows + 0.06, "^", color=plotting.INK, ms=3.5)
+  panel.grid(visible=False)
   panel.set_yticks(rows + 0.2, names)
   panel.get_yticklabels()[moment.action].set_fontweight("bold")
   panel.tick_params(axis="y", length=0)
   panel.set_ylim(-0.1, len(names))
   panel.set_xlim(edges[0], edges[-1])
-  panel.spines[["top", "right", "left"]].set_visible(False)
+  panel.spines["left"].set_visible(False)

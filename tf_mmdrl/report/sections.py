@@ -2,17 +2,17 @@
 
 from typing import Any, Dict, List, Optional, Sequence
 
+from tf_mmdrl.core import plotting
 from tf_mmdrl.report import (
   agent_curves,
   aggregate_tables,
   caveats,
-  drawing,
   figures,
   game_tables,
   published,
   results,
 )
-from tf_mmdrl.report.page import Picture, Section
+from tf_mmdrl.report.page import Picture, Section, slug
 from tf_mmdrl.report.results import Agent, Run
 
 _STATISTICS = {
@@ -30,7 +30,7 @@ def learning_curves(
   levels = {game: _levels(game, lines) for game, lines in by_game.items()}
   pictures = [
     picture(
-      drawing.slug(["learning", game]),
+      slug(["learning", game]),
       f"{game}: mean over seeds of each evaluation's score{_bands(lines)}.",
       figures.curve_figure(game, "score", lines, order, levels[game]),
     )
@@ -99,9 +99,9 @@ def improvements(agents: Sequence[Agent], baseline: Optional[Agent]) -> Section:
     table = game_tables.improvements(agent, baseline)
     name = table.name
     if len(agents) > 1:
-      name = drawing.slug([table.name, agent.name])
+      name = slug([table.name, agent.name])
     title = f"{agent.name} over {baseline.name}"
-    drawn = figures.improvement(table.rows, drawing.wrapped(title, 48))
+    drawn = figures.improvement(table.rows, plotting.wrapped(title, 48))
     if drawn is not None:
       words = f"Improvement of {title}, by Appendix B."
       pictures.append(picture(name, words, drawn))
@@ -123,12 +123,12 @@ def sensitivity(found: Sequence[Run], smooth: int) -> Section:
       words = f"{title}{fixed}, {measure}"
       pictures += [
         picture(
-          drawing.slug(parts),
+          slug(parts),
           f"{words}: mean over games and seeds.",
           figures.curve_figure(title, measure, lines, order, {}),
         ),
         picture(
-          drawing.slug([*parts, "reached"]),
+          slug([*parts, "reached"]),
           f"{words}: the best evaluations, with 95 % intervals.",
           figures.reached(title, measure, order, reached),
         ),
@@ -171,9 +171,9 @@ def profile(
 
 def picture(name: str, caption: str, figure: Any) -> Picture:
   """A figure, written once and for all."""
-  png = drawing.to_png(figure)
+  png = plotting.to_png(figure)
   figure.set_layout_engine("none")  # everything has its place now
-  return Picture(name, caption, png, drawing.to_svg(figure))
+  return Picture(name, caption, png, plotting.to_svg(figure))
 
 
 def _bands(lines: Sequence[figures.Curve]) -> str:

@@ -1,27 +1,11 @@
-"""Pictures of the chain experiment and of the theory's measurements.
-
-matplotlib is optional and imported here only when a picture is drawn. The
-figures are made without pyplot, so no window and no global state is touched.
-"""
+"""Pictures of the chain experiment and of the theory's measurements."""
 
 import pathlib
 from typing import Any, Mapping, Sequence
 
-from tf_mmdrl.core import optional
+from tf_mmdrl.core import plotting
 from tf_mmdrl.tabular import claims, experiment
 
-# Okabe and Ito's colours, which the colour-blind can tell apart.
-_COLOURS = (
-  "#0072B2",
-  "#D55E00",
-  "#009E73",
-  "#CC79A7",
-  "#E69F00",
-  "#56B4E9",
-  "#7F7F7F",
-  "#000000",
-)
-_MARKERS = "osD^vPX*"
 _MOMENTS = (
   "Mean",
   "2nd central moment",
@@ -32,52 +16,58 @@ _MOMENTS = (
 )
 
 
-def require_matplotlib() -> Any:
-  """matplotlib's Figure class, or an error that says how to get it."""
-  module = optional.require("matplotlib.figure", use="figures", extra="plots")
-  return module.Figure
+def write_chain(
+  rows: Sequence[experiment.Row], directory: pathlib.Path
+) -> None:
+  """Writes chain.png and chain.svg."""
+  with plotting.style():
+    _save(_chain(rows), directory, "chain")
 
 
-def save(figure: Any, directory: pathlib.Path, name: str) -> None:
-  """Writes the figure as PNG and as SVG."""
-  figure.savefig(directory / f"{name}.png", dpi=80)
-  figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
+def write_theory(
+  curves: Mapping[str, claims.Curves], directory: pathlib.Path
+) -> None:
+  """Writes theory.png and theory.svg."""
+  with plotting.style(formulas=True):
+    _save(_theory(curves), directory, "theory")
 
 
-def chain(rows: Sequence[experiment.Row]) -> Any:
+def _save(figure: Any, directory: pathlib.Path, name: str) -> None:
+  png = plotting.to_png(figure, dpi=100)
+  (directory / f"{name}.png").write_bytes(png)
+  (directory / f"{name}.svg").write_text(plotting.to_svg(figure))
+
+
+def _chain(rows: Sequence[experiment.Row]) -> Any:
   """One panel for each moment against K: methods with their intervals."""
-  figure = require_matplotlib()(figsize=(11, 6.6), layout="constrained")
+  figure = plotting.new_figure(6.2, 2.2 * plotting.WIDTH)
   panels = figure.subplots(2, 3, sharex=True).ravel()
   methods = list(dict.fromkeys(row.method for row in rows))
   for moment, panel in enumerate(panels, 1):
     for index, method in enumerate(methods):
       kept = [r for r in rows if r.moment == moment and r.method == method]
       lengths = [row.K for row in kept]
-      colour = _COLOURS[index % len(_COLOURS)]
       panel.plot(
         lengths,
         [row.mean for row in kept],
-        color=colour,
-        marker=_MARKERS[index % len(_MARKERS)],
+        color=plotting.colour(index),
+        marker=plotting.marker(index),
         markersize=3.5,
-        linewidth=1.4,
         label=method,
       )
       low, high = [r.ci_low for r in kept], [r.ci_high for r in kept]
-      panel.fill_between(lengths, low, high, color=colour, alpha=0.18, lw=0)
+      plotting.band(panel, lengths, low, high, plotting.colour(index))
     exact = [row.exact for row in kept]
     sampled = [row.monte_carlo for row in kept]
-    panel.plot(lengths, exact, color="black", lw=1.6, ls="--", label="exact")
-    panel.plot(lengths, sampled, "k+", ms=7, label="Monte Carlo")
-    panel.set_title(_MOMENTS[moment - 1], fontsize=10)
-    panel.grid(alpha=0.25)
+    panel.plot(lengths, exact, color=plotting.INK, ls="--", label="exact")
+    panel.plot(
+      lengths, sampled, "+", color=plotting.INK, ms=7, label="Monte Carlo"
+    )
+    panel.set_title(_MOMENTS[moment - 1])
     panel.xaxis.get_major_locator().set_params(integer=True)
   for panel in panels[3:]:
     panel.set_xlabel("chain length K")
-  handles, labels = panels[0].get_legend_handles_labels()
-  figure.legend(
-    handles, labels, loc="outside lower center", ncols=6, frameon=False
-  )
+  plotting.legend_below(figure, panels[0])
   return figure
 
 
@@ -135,14 +125,14 @@ _PANELS = {
 }
 
 
-def theory(curves: Mapping[str, claims.Curves]) -> Any:
+def _theory(curves: Mapping[str, claims.Curves]) -> Any:
   """One panel for each measurement of `mmdrl theory`."""
-  figure = require_matplotlib()(figsize=(12, 13), layout="constrained")
+  figure = plotting.new_figure(12, 2.5 * plotting.WIDTH)
   panels = figure.subplots(4, 2).ravel()
   for panel, (name, words) in zip(panels, _PANELS.items()):
     _draw(panel, curves[name], *words)
-  panels[1].axvline(1.0, color="black", lw=1, ls=":")  # the bound
-  panels[2].axhline(1.0, color="black", lw=1, ls=":")  # above it: expansion
+  panels[1].axvline(1.0, color=plotting.INK, lw=1, ls=":")  # the bound
+  panels[2].axhline(1.0, color=plotting.INK, lw=1, ls=":")  # above: expansion
   for panel in panels[len(_PANELS) :]:
     panel.set_visible(False)
   return figure
@@ -158,19 +148,17 @@ def _draw(
   y_scale: str,
 ) -> None:
   """One panel; a bound is dashed, in the colour of what it bounds."""
-  colours = iter(_COLOURS)
-  colour = _COLOURS[0]
+  measured = -1  # curves so far that are no bounds
   for index, (label, (x, y)) in enumerate(curves.items()):
     bound = label.startswith("γ^α")
-    colour = colour if bound else next(colours)
+    measured += not bound
     panel.plot(
       x,
       y,
-      color=colour,
-      marker=_MARKERS[index % len(_MARKERS)] if len(x) < 10 else None,
+      color=plotting.colour(measured),
+      marker=plotting.marker(index) if len(x) < 10 else None,
       ls="--" if bound else "-",
-      markersize=4,
-      linewidth=1.4,
+      markersize=3.5,
       label=label,
     )
   panel.set(xlabel=x_label, ylabel=y_label)
@@ -180,8 +168,5 @@ def _draw(
   # Linear around zero, so that a distance of exactly zero is on the picture.
   linear = {"linthresh": 1e-4} if y_scale == "symlog" else {}
   panel.set_yscale(y_scale, **linear)
-  panel.set_title(title, fontsize=10)
-  panel.grid(alpha=0.25)
-  panel.legend(
-    fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5)
-  )
+  panel.set_title(title)
+  panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

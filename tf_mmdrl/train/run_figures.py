@@ -1,8 +1,9 @@
-"""The learning curve of a run as a picture; needs matplotlib."""
+"""The learning curve of one run as a picture; needs matplotlib."""
 
 import pathlib
 from typing import List, Optional, Sequence, Tuple
 
+from tf_mmdrl.core import plotting
 from tf_mmdrl.core.run_files import Row
 
 
@@ -19,23 +20,26 @@ def learning_curve(
   Returns:
     The path.
   """
-  from matplotlib import figure, ticker
-
-  picture = figure.Figure(figsize=(9, 3.5), layout="constrained")
-  scores, losses = picture.subplots(1, 2)
-  scores.plot(*_points(rows, "train_score"), color="0.7", label="training")
-  scores.plot(
-    *_points(rows, "evaluation_score"), "o-", color="C0", label="evaluation"
-  )
-  scores.set(xlabel="agent steps", ylabel="score")
-  scores.legend(frameon=False)
-  losses.plot(*_points(rows, "loss"), color="C1")
-  losses.set(xlabel="agent steps", ylabel="loss")
-  for axes in (scores, losses):
-    axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
-    axes.spines[["top", "right"]].set_visible(False)
-  picture.suptitle(title)
-  picture.savefig(path, dpi=120)
+  with plotting.style():
+    figure = plotting.new_figure(3.2, 2 * plotting.WIDTH)
+    scores, losses = figure.subplots(1, 2)
+    scores.plot(
+      *_points(rows, "train_score"), color=plotting.GREY, label="training"
+    )
+    scores.plot(
+      *_points(rows, "evaluation_score"),
+      color=plotting.colour(0),
+      marker=plotting.marker(0),
+      markersize=3.5,
+      label="evaluation",
+    )
+    scores.set(title=title, ylabel="score")
+    scores.legend()
+    losses.plot(*_points(rows, "loss"), color=plotting.colour(1))
+    losses.set(title="Loss", ylabel="mean of the updates")
+    for panel in (scores, losses):
+      plotting.count_steps(panel)
+    path.write_bytes(plotting.to_png(figure))
   return path
 
 

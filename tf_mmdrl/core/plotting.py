@@ -1,14 +1,12 @@
-"""How figures look, and how they are written.
+"""How all figures look, and how they are written: the one plot style.
 
 matplotlib is optional and loaded only when something is drawn; without pyplot,
-so no window and no global state is touched. A figure is as wide as a phone's
-screen, so that its text is readable on any.
+so no window and no global state is touched.
 """
 
 import io
-import re
 import textwrap
-from typing import Any, Sequence
+from typing import Any
 
 from tf_mmdrl.core import optional
 
@@ -25,56 +23,67 @@ COLOURS = (
 )
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 MARKERS = "osD^vPX"
-WIDTH = 4.4
+WIDTH = 4.4  # of a phone's screen, so that text is readable on any
 _LETTERS_PER_INCH = 15
-# Text and axes; in a page they take the colour of the page's own text.
-_INK = "#1f2328"
-_GRID = "#8a9199"
+INK = "#1f2328"  # of text, and of what is exact or taken for granted
+GREY = "#8a9199"  # of axes, grids and levels to compare with
 
 _STYLE = {
-  "axes.edgecolor": _GRID,
+  "axes.edgecolor": GREY,
   "axes.grid": True,
   "axes.grid.axis": "y",
-  "axes.labelcolor": _INK,
+  "axes.labelcolor": INK,
   "axes.labelsize": 9,
   "axes.linewidth": 0.8,
   "axes.spines.right": False,
   "axes.spines.top": False,
-  "axes.titlecolor": _INK,
+  "axes.titlecolor": INK,
   "axes.titlelocation": "left",
   "axes.titlesize": 10,
   "axes.titleweight": "bold",
   "figure.constrained_layout.use": True,
   "font.size": 9,
   "grid.alpha": 0.35,
-  "grid.color": _GRID,
+  "grid.color": GREY,
   "grid.linewidth": 0.6,
   "legend.fontsize": 8,
   "legend.frameon": False,
-  "legend.labelcolor": _INK,
+  "legend.labelcolor": INK,
   "lines.linewidth": 1.6,
   "svg.fonttype": "none",  # text stays text: selectable, read aloud
   "svg.hashsalt": "mmdrl",  # the same figure gives the same file
-  "text.color": _INK,
-  "text.parse_math": False,  # a name may have dollars in it
-  "xtick.color": _GRID,
-  "xtick.labelcolor": _INK,
+  "text.color": INK,
+  "xtick.color": GREY,
+  "xtick.labelcolor": INK,
   "xtick.labelsize": 8,
-  "ytick.color": _GRID,
-  "ytick.labelcolor": _INK,
+  "ytick.color": GREY,
+  "ytick.labelcolor": INK,
   "ytick.labelsize": 8,
 }
 
 
-def require_matplotlib() -> Any:
-  """matplotlib, or an error that says how to get it."""
-  optional.require("matplotlib.figure", use="reports", extra="report")
-  return optional.require("matplotlib", use="reports", extra="report")
+def require_matplotlib(use: str = "figures", extra: str = "plots") -> Any:
+  """matplotlib, or an error that says how to get it.
+
+  Args:
+    use: who needs it, in the plural.
+    extra: of this package, which installs it.
+
+  Returns:
+    The module.
+  """
+  optional.require("matplotlib.figure", use=use, extra=extra)
+  return optional.require("matplotlib", use=use, extra=extra)
 
 
-def style() -> Any:
-  """A context in which figures are made and written."""
-  return require_matplotlib().rc_context(_STYLE)
+def style(*, formulas: bool = False) -> Any:
+  """A context in which figures are made and written.
+
+  Args:
+    formulas: whether text between dollars is a formula.
+  """
+  changes = {**_STYLE, "text.parse_math": formulas}
+  return require_matplotlib().rc_context(changes)
 
 
 def new_figure(height: float, width: float = WIDTH) -> Any:
@@ -82,18 +91,31 @@ def new_figure(height: float, width: float = WIDTH) -> Any:
   return require_matplotlib().figure.Figure(figsize=(width, height))
 
 
+def band(panel: Any, x: Any, low: Any, high: Any, hue: str) -> None:
+  """Shades the interval around a line."""
+  panel.fill_between(x, low, high, color=hue, alpha=0.2, lw=0)
+
+
+def count_steps(panel: Any) -> None:
+  """Labels the x-axis with agent steps, as 10k rather than 10000."""
+  from matplotlib import ticker
+
+  panel.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
+  panel.set_xlabel("agent steps")
+
+
 def colour(index: int) -> str:
-  """The colour of the index-th agent."""
+  """The colour of the index-th line."""
   return COLOURS[index % len(COLOURS)]
 
 
 def dash(index: int) -> Any:
-  """Its line, a new one when the colours begin again."""
+  """The dashes of the index-th line; new ones when the colours begin again."""
   return DASHES[index // len(COLOURS) % len(DASHES)]
 
 
 def marker(index: int) -> str:
-  """Its marker."""
+  """The marker of the index-th line."""
   return MARKERS[index % len(MARKERS)]
 
 
@@ -112,10 +134,10 @@ def wrapped(label: str, width: int = 24) -> str:
   return "\n".join(textwrap.wrap(label, width, break_long_words=False))
 
 
-def to_png(figure: Any) -> bytes:
+def to_png(figure: Any, dpi: int = 160) -> bytes:
   """The figure on white."""
   out = io.BytesIO()
-  figure.savefig(out, format="png", dpi=160, facecolor="white")
+  figure.savefig(out, format="png", dpi=dpi, facecolor="white")
   return out.getvalue()
 
 
@@ -125,28 +147,3 @@ def to_svg(figure: Any) -> str:
   metadata = {"Date": None, "Creator": None}
   figure.savefig(out, format="svg", transparent=True, metadata=metadata)
   return out.getvalue()
-
-
-def for_page(svg: str, name: str) -> str:
-  """An SVG to stand within a page.
-
-  Args:
-    svg: what `to_svg` gave.
-    name: of the figure; its identifiers are made unique with it.
-
-  Returns:
-    The `<svg>` element: sized by the page, in the colour of the page's text.
-  """
-  element = svg[svg.index("<svg") :]
-  head, rest = element.split(">", 1)
-  head = re.sub(r'\s(width|height|xmlns:xlink)="[^"]*"', "", head)
-  rest = re.sub(r"<metadata>.*?</metadata>", "", rest, flags=re.DOTALL)
-  rest = re.sub(r'\sid="([^"]+)"', rf' id="{name}-\1"', rest)
-  rest = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", rest)
-  rest = re.sub(r'xlink:href="#([^"]+)"', rf'href="#{name}-\1"', rest)
-  return f"{head}>{rest}".replace(_INK, "currentColor")
-
-
-def slug(words: Sequence[str]) -> str:
-  """A file name of words."""
-  return re.sub(r"[^A-Za-z0-9.=-]+", "_", "_".join(words)).strip("_")
