@@ -1,8 +1,9 @@
+import argparse
 import json
 
 import pytest
 
-from tf_mmdrl.cli import main
+from tf_mmdrl.cli import main, train_command
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import presets
 
@@ -44,6 +45,34 @@ def test_the_published_preset_is_the_agents_own(capsys):
     "# these are mmdqn's; --agent takes dqn, double_dqn, c51, qrdqn, iqn, fqf,"
     " rainbow, mmdqn"
   )
+
+
+@pytest.mark.parametrize("preset", ["published", "minatar"])
+def test_set_agent_name_is_agent(preset):
+  """It brings the algorithm's own hyperparameters, not those of mmdqn."""
+  parser = argparse.ArgumentParser()
+  train_command.add_arguments(parser)
+  lines = (
+    ["--agent", "rainbow"],
+    ["--set", "agent.name=rainbow"],
+    [
+      "--agent",
+      "dqn",
+      "--set",
+      "agent.name=c51",
+      "--set",
+      "agent.name=rainbow",
+    ],
+  )
+  found = [
+    train_command.wanted(parser.parse_args(["--preset", preset, *line]))
+    for line in lines
+  ]
+  assert found[0] == found[1] == found[2]
+  assert found[0][1].network.noisy
+  own = ["--preset", preset, "--set", "agent.name=rainbow"]
+  changed = parser.parse_args([*own, "--set", "network.noisy=false"])
+  assert not train_command.wanted(changed)[1].network.noisy
 
 
 def test_agents_show_what_their_paper_published(capsys):

@@ -104,11 +104,23 @@ def wanted(args: argparse.Namespace) -> Tuple[str, configs.Config]:
   """The preset's name, and the configuration that the flags ask for."""
   preset = args.preset or _preset_for(args.env)
   presets.check_name(preset)
-  if args.agent is not None:
-    algorithms.check_name(args.agent)
+  agent = _agent(args)
+  if agent is not None:
+    algorithms.check_name(agent)
   with quiet.loading():
-    base = presets.get(preset, args.agent)
+    base = presets.get(preset, agent)
     return preset, configs.change(base, _settings(args))
+
+
+def _agent(args: argparse.Namespace) -> Optional[str]:
+  """The algorithm, if one is chosen: `--set agent.name=X` is `--agent X`.
+
+  A preset depends on it: the settings that an algorithm makes are below those
+  that the flags give.
+  """
+  pairs = (text.partition("=") for text in args.set)
+  named = [v.strip() for name, _, v in pairs if name.strip() == "agent.name"]
+  return named[-1] if named else args.agent
 
 
 def _settings(args: argparse.Namespace) -> List[str]:

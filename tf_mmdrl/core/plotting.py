@@ -10,6 +10,8 @@ from typing import Any
 
 from tf_mmdrl.core import optional
 
+INK = "#1f2328"  # of text, and of what is exact
+GREY = "#8a9199"  # of axes, grids and levels to compare with
 # Okabe and Ito's colours, which the colour-blind can tell apart, in an order in
 # which neighbours differ most; also in their darkness, for prints in grey.
 COLOURS = (
@@ -20,13 +22,12 @@ COLOURS = (
   "#D55E00",
   "#56B4E9",
   "#999999",
+  INK,
 )
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
-MARKERS = "osD^vPX"
+MARKERS = "osD^vPX*"
 WIDTH = 4.4  # of a phone's screen, so that text is readable on any
 _LETTERS_PER_INCH = 15
-INK = "#1f2328"  # of text, and of what is exact or taken for granted
-GREY = "#8a9199"  # of axes, grids and levels to compare with
 
 _STYLE = {
   "axes.edgecolor": GREY,
