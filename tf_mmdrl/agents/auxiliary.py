@@ -1,4 +1,4 @@
-"""What an agent may learn besides returns, with an optimizer of its own."""
+"""A second loss of an agent, for weights with an optimizer of their own."""
 
 from typing import Any, NamedTuple, Sequence
 
@@ -10,7 +10,7 @@ from tf_mmdrl.core.return_distribution import ReturnDistribution
 
 
 class Batch(NamedTuple):
-  """What an auxiliary loss sees of an update; returns are in units.
+  """The part of an update that an auxiliary loss is given; returns in units.
 
   Attributes:
     observation: [B, ...] the network's part.

@@ -25,7 +25,7 @@ def greedy(
   """The distribution of the action with the largest expected return.
 
   The action maximises the *mean* of the particles (Algorithm 3, line 6); a
-  maximum over actions particle by particle would be the law of no policy.
+  maximum over actions particle by particle is the return of no policy.
 
   Args:
     distributions: [B, A, M], of the target network.
@@ -43,9 +43,10 @@ class Munchausen:
   """Vieillard et al., "Munchausen Reinforcement Learning", 2020.
 
   The policy is the softmax of the expected returns; its scaled log-probability
-  joins the reward, and the target is the law of what it earns, entropy bonus
-  included. M-IQN averages its actions' quantiles instead, which is the law of
-  no policy; for N = 1 both have the same mean, M-DQN's target.
+  is added to the reward, and the target is the distribution of this policy's
+  return with the entropy bonus. M-IQN averages its actions' quantiles instead,
+  which is the distribution of no policy's return; for N = 1 both have the same
+  mean, M-DQN's target.
 
   Attributes:
     alpha: share of the log-probability that joins the reward.
@@ -78,7 +79,7 @@ class Munchausen:
   def soft(
     self, distributions: ReturnDistribution, mask: Optional[tf.Tensor]
   ) -> ReturnDistribution:
-    """The law of Z(s', a') - tau log pi(a'|s') for a' ~ pi, [B, A * M]."""
+    """[B, A * M], distributed as Z(s', a') - tau log pi(a'|s') for a' ~ pi."""
     log_policy, scaled = self._policy(distributions, mask)
     values = distributions.values - scaled[..., tf.newaxis]
     own = distributions.log_weights
@@ -91,7 +92,7 @@ class Munchausen:
     )
 
   def _policy(self, distributions, mask) -> Tuple[tf.Tensor, tf.Tensor]:
-    """log pi and tau log pi, each [B, A]; finite, 0 where it is forbidden."""
+    """log pi and tau log pi, each [B, A]; finite, 0 for forbidden actions."""
     expected = distributions.mean()
     scores = choosing.allowed(expected, mask)
     best = tf.reduce_max(scores, axis=1, keepdims=True)

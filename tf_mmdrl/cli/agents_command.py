@@ -9,7 +9,7 @@ from tf_mmdrl.core import algorithms
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl agents`."""
-  parser.add_argument("name", nargs="?", help="the agent to tell more of")
+  parser.add_argument("name", nargs="?", help="the algorithm to show in full")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -34,18 +34,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--lengths", default="1-15", help="chain lengths K, such as 1-15 or 5,10"
   )
-  parser.add_argument("--seeds", type=int, default=30, help="runs of each")
-  parser.add_argument("--particles", type=int, default=30, help="N")
-  parser.add_argument("--gamma", type=float, default=0.9, help="discount")
-  parser.add_argument("--iterations", type=int, default=15, help="of each run")
+  parser.add_argument(
+    "--seeds", type=int, default=30, help="runs of each method and length"
+  )
+  parser.add_argument(
+    "--particles", type=int, default=30, help="number of particles N"
+  )
+  parser.add_argument(
+    "--gamma", type=float, default=0.9, help="discount factor"
+  )
+  parser.add_argument(
+    "--iterations", type=int, default=15, help="iterations of a run"
+  )
   parser.add_argument(
     "--episodes", type=int, default=100, help="episodes of an iteration"
   )
   parser.add_argument(
-    "--rollouts", type=int, default=10_000, help="Monte Carlo returns"
+    "--rollouts",
+    type=int,
+    default=10_000,
+    help="Monte Carlo returns to compare with",
   )
   parser.add_argument(
-    "--methods", default=",".join(_METHODS), help="which methods to run"
+    "--methods",
+    default=",".join(_METHODS),
+    help="methods to run, joined by commas",
   )
   parser.add_argument(
     "--kernel",
@@ -58,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     "--spread",
     choices=("variance", "deviation"),
     default="variance",
-    help="what 0.08 is in the initial particles' N(-1, 0.08)",
+    help="whether 0.08 is the variance or the standard deviation of the"
+    " initial particles, which are drawn from N(-1, 0.08)",
   )
   parser.add_argument(
     "--clock",

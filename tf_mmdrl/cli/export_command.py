@@ -14,19 +14,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     "-o",
     "--output",
     metavar="DIR",
-    help="of the versions; RUN/export if left out",
+    help="directory of the exported versions; RUN/export if left out",
   )
   parser.add_argument(
     "--format",
     action="append",
     default=[],
     choices=("onnx", "tflite"),
-    help="write this besides; may be given twice",
+    help="write the policy in this format, too; may be given twice",
   )
   parser.add_argument(
     "--policy-saver",
     action="store_true",
-    help="write what TF-Agents' SavedModelPyTFEagerPolicy loads besides",
+    help="write what TF-Agents' SavedModelPyTFEagerPolicy loads, too",
   )
 
 

@@ -18,20 +18,20 @@ from tf_mmdrl.core import errors
 
 # Subcommand -> the line `mmdrl --help` shows for it.
 COMMANDS: dict[str, str] = {
-  "train": "Train an agent; again, to go on where it stopped.",
-  "inspect": "What a run is and where it stands; its fingerprint.",
-  "evaluate": "Play games with a policy that a run exported.",
+  "train": "Train an agent, or go on with a run that was stopped.",
+  "inspect": "Show the settings, checkpoints, step and fingerprint of a run.",
+  "evaluate": "Play games with a policy of a run and print the scores.",
   "export": "Export the newest policy of a run as a SavedModel.",
   "serve": "Serve exported policies over HTTP, as TensorFlow Serving does.",
-  "play": "Play games with an exported policy, without its run.",
-  "watch": "Write a video of a game beside each action's return distribution.",
-  "agents": "The algorithms, their papers and their settings.",
-  "sweep": "Games x agents x seeds, one after another; again, to go on.",
-  "report": "Tables and figures of runs, beside the published scores.",
-  "tensorboard": "Start TensorBoard on runs, the score first.",
-  "presets": "The named configurations of training.",
-  "chain": "The paper's chain experiment: moments learnt against exact ones.",
-  "theory": "The paper's theorems as measured figures.",
+  "play": "Play games with an exported policy without its run.",
+  "watch": "Write a video of games beside each action's return distribution.",
+  "agents": "List the algorithms, or show one with its paper and settings.",
+  "sweep": "Train games x agents x seeds, or go on with such a sweep.",
+  "report": "Write tables and figures of runs beside the published scores.",
+  "tensorboard": "Start TensorBoard on runs, with the scores first.",
+  "presets": "List the presets of training, or show one with all settings.",
+  "chain": "Run the paper's chain experiment: learnt and exact moments.",
+  "theory": "Measure what the paper's theorems claim.",
 }
 
 EXIT_OK = 0

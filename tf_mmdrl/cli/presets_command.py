@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument("name", nargs="?", help="the preset to print in full")
   parser.add_argument(
     "--agent",
-    help="the algorithm that the preset is printed for; mmdqn if left out",
+    help="algorithm that the preset is shown for; mmdqn if left out",
   )
   parser.add_argument(
     "--json", action="store_true", help="print it as in config.json"

@@ -18,7 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="run directories, or directories that hold them",
   )
   parser.add_argument(
-    "-o", "--output", metavar="DIR", required=True, help="write everything here"
+    "-o",
+    "--output",
+    metavar="DIR",
+    required=True,
+    help="directory to write the report to",
   )
   parser.add_argument(
     "--published",
@@ -30,15 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="FILE",
     action="append",
     default=[],
-    help="also curves from a CSV, one row per seed: game, then scores;"
-    " with --label for each",
+    help="add learning curves of others from a CSV with one row per seed: the"
+    " game, then its scores; needs a --label",
   )
   parser.add_argument(
     "--label",
     metavar="NAME",
     action="append",
     default=[],
-    help="the agent of the --curves of the same place",
+    help="name of the agent of a --curves, in the same order",
   )
   parser.add_argument(
     "--curve-period",
@@ -50,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--baseline",
     metavar="AGENT",
-    help="whom to show improvement over: an agent of the runs or the paper",
+    help="agent of the runs or of the paper to show improvement over",
   )
   parser.add_argument(
     "--last",

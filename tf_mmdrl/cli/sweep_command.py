@@ -15,30 +15,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--envs",
     default=",".join(f"MinAtar/{game}" for game in _MINATAR),
-    help="games, joined by commas",
+    help="games to train on, joined by commas",
   )
   parser.add_argument(
     "--agents",
     default="dqn,c51,qrdqn,iqn,mmdqn",
-    help="algorithms, joined by commas",
+    help="algorithms to train, joined by commas",
   )
-  parser.add_argument("--seeds", default="0,1", help="joined by commas")
   parser.add_argument(
-    "--preset", help="see mmdrl presets; by the environment if left out"
+    "--seeds", default="0,1", help="seeds of each game and algorithm"
   )
-  parser.add_argument("--steps", help="agent steps of each run")
+  parser.add_argument(
+    "--preset",
+    help="settings to begin with, which mmdrl presets lists; chosen by the"
+    " environment if left out",
+  )
+  parser.add_argument("--steps", help="length of each run in agent steps")
   parser.add_argument(
     "--set",
     action="append",
     default=[],
     metavar="[AGENT:]GROUP.FIELD=VALUE",
-    help="a setting of every run, or of one agent's",
+    help="changes a setting of every run, or of the runs of AGENT",
   )
   parser.add_argument(
     "--jobs", type=int, default=1, help="runs at the same time"
   )
   parser.add_argument(
-    "--run-dir", default="runs/sweep", help="where all runs lie"
+    "--run-dir", default="runs/sweep", help="directory of all runs of the sweep"
   )
 
 

@@ -17,7 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="run directories, or directories that hold them",
   )
   parser.add_argument(
-    "--port", type=int, help="6006 or the next free one if left out"
+    "--port",
+    type=int,
+    help="port to serve on; 6006 or the next free one if left out",
   )
 
 

@@ -14,7 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     "-o", "--output", metavar="DIR", help="write theory.csv, .png and .svg here"
   )
   parser.add_argument(
-    "--mdps", type=int, default=1000, help="random MDPs for Theorem 2.1"
+    "--mdps",
+    type=int,
+    default=1000,
+    help="number of random MDPs to measure Theorem 2.1 on",
   )
 
 

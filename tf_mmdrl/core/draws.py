@@ -1,9 +1,9 @@
 """Random numbers from a seed that the caller gives: of networks, and of play.
 
-A seed is int [2], as for `tf.random.stateless` functions. One made of the
-training step lets a resumed run draw what the run that was never cut drew.
-Floats are made of random bits here, because XLA makes others of the same bits:
-so compiled and not, the same seed gives the same draws.
+A seed is int [2], as for `tf.random.stateless` functions. A seed made of the
+training step lets a resumed run draw what an uninterrupted run draws. Floats
+are made from random bits here, because XLA makes other floats from the same
+bits: so the same seed gives the same draws, compiled or not.
 """
 
 from typing import Optional

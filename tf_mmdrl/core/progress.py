@@ -31,7 +31,7 @@ class Progress:
       total: what `update` will count to.
       label: what is running.
       stream: where to write; standard error if not given.
-      first: what is done already; it says nothing of how fast the rest goes.
+      first: what is done already; the time left is estimated without it.
     """
     self._total = total
     self._label = label

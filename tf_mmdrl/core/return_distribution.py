@@ -1,4 +1,4 @@
-"""The law of a return as weighted particles."""
+"""The distribution of a return as weighted particles."""
 
 from typing import Any, Callable, NamedTuple, Optional, Tuple, Union
 
@@ -8,7 +8,7 @@ from tf_mmdrl.core import errors
 
 
 class ReturnDistribution(NamedTuple):
-  """sum_i w_i delta(values_i), for each example (and action).
+  """The distribution sum_i w_i delta(values_i) of each example (and action).
 
   Attributes:
     values: [..., N] particles.
@@ -22,13 +22,13 @@ class ReturnDistribution(NamedTuple):
 
   @classmethod
   def of(cls, output: Any) -> "ReturnDistribution":
-    """What a network gave: a distribution, or particles of equal weight."""
+    """The distribution in a network's output, which may be bare particles."""
     if not isinstance(output, cls):
       return cls(output)
     return cls(*(None if isinstance(part, tuple) else part for part in output))
 
   def as_nest(self) -> Any:
-    """What `of` reads, for TensorFlow's nests, which take None for a leaf."""
+    """The same for TensorFlow's nests, which take None for a leaf; see `of`."""
     if self.log_weights is None and self.levels is None:
       return self.values
     return ReturnDistribution(*(() if part is None else part for part in self))

@@ -147,7 +147,7 @@ class Emulator:
     self._steps, self.over = 0, False
 
   def seed(self, seed: int) -> None:
-    """Forgets all that was; the next games depend on the seed."""
+    """Makes the next games depend on this seed alone."""
     self._ale.setInt("random_seed", seed)
     self._ale.loadROM(self._path)  # only then does the emulator take its seed
     self._generator = np.random.default_rng(seed)

@@ -38,8 +38,8 @@ def make_environment(
       `atari.PROTOCOLS`.
     evaluation: whether Atari games are those to evaluate on: whole games with
       their raw rewards.
-    max_episode_steps: where an episode is cut off; where the environment does
-      without it.
+    max_episode_steps: after how many steps an episode is cut off; as the
+      environment itself has it if left out.
     **options: of the environment; see `atari.Protocol`, `minatar.MinAtar`,
       `chain_environment.Chain` and `gymnasium.make`.
 

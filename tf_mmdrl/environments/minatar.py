@@ -87,7 +87,7 @@ class MinAtar(gymnasium.Env):
   def reset(
     self, *, seed: Optional[int] = None, options: Optional[dict] = None
   ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Starts a game; a seed also forgets the action of the game before."""
+    """Starts a game; with a seed, the last game's action is not repeated."""
     super().reset(seed=seed)
     if seed is not None or not self._seeded:
       self._game.seed(int(self.np_random.integers(2**32)))

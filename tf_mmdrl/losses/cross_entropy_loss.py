@@ -36,7 +36,7 @@ class CrossEntropyLoss(Loss):
 
   @property
   def has_reach(self) -> bool:
-    """Always: atoms end somewhere."""
+    """Always true: the atoms cover a limited range."""
     return True
 
   def share_beyond(

@@ -11,8 +11,8 @@ class Loss(abc.ABC):
   """Losses of a batch; all in units of return.
 
   Attributes:
-    beyond_what: the end of "50 % of ...", for what of the target is beyond the
-      loss's reach.
+    beyond_what: the end of the sentence "50 % of ...", which names what the
+      loss cannot reach.
   """
 
   beyond_what = ""

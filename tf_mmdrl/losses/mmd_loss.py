@@ -42,7 +42,7 @@ class MMDLoss(Loss):
 
   @property
   def has_reach(self) -> bool:
-    """Whether the kernel is flat somewhere."""
+    """Whether the kernel has no gradient beyond some distance."""
     return math.isfinite(self.reach)
 
   def share_beyond(

@@ -55,7 +55,8 @@ class _Particles(tf.keras.layers.Layer):
   def __init__(self, make_stream: MakeStream, num_particles: int):
     super().__init__(name="particles")
     self.num_particles = num_particles
-    # Noise of their own would average out in the mean, and explore nothing.
+    # Noise of each particle's own would average out in the mean, and the noise
+    # is there to explore.
     self._stream = make_stream(num_particles, share_noise=True)
 
   def call(self, features, training=False, seed: Optional[tf.Tensor] = None):

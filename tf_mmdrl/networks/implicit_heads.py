@@ -34,7 +34,7 @@ def implicit(
     stratified: whether the N draws come from N equal parts of the base, one
       from each, instead of independently. The MMD wants it: over independent
       draws its expectation has a term k(0) - E k(z, z') of order 1 / N, which
-      would make the law narrower than the target's.
+      would make the distribution narrower than the target's.
 
   Returns:
     What makes the head. Without a seed it takes even levels instead of draws:

@@ -28,7 +28,7 @@ class NoisyDense(tf.keras.layers.Layer):
       activation: of them.
       sigma: sigma_0 of Section 3.2, the deviations' first size.
       scale: what multiplies the means' first size.
-      share: so many neighbouring outputs have one noise.
+      share: how many neighbouring outputs share one noise.
       **options: Keras'.
     """
     super().__init__(**options)

@@ -45,7 +45,7 @@ class ActionStream(tf.keras.layers.Layer):
       fc_layer_params: units of the hidden layers before the last one.
       dueling: V + (A - mean over the actions of A), V and A each with hidden
         layers of its own (Wang et al., 2016, equation 9).
-      share_noise: whether the W numbers of an action have one noise, if the
+      share_noise: whether the W numbers of an action share one noise, if the
         last layer is noisy.
       name: of the layer.
     """

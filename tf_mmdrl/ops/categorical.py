@@ -29,7 +29,7 @@ def project(
 
 
 def cross_entropy(log_probabilities: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
-  """[B] cross-entropies of predictions [B, N] under target [B, N] laws."""
+  """[B] cross-entropies of predictions [B, N] under targets [B, N]."""
   return -tf.reduce_sum(target * log_probabilities, axis=-1)
 
 

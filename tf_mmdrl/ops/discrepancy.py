@@ -12,7 +12,7 @@ class Discrepancy(NamedTuple):
     value: [B] squared discrepancies.
     d_particles: [B, N] or [B, N, D] derivatives in the particles.
     d_weights: [B, N] derivatives in their weights (up to a constant, which
-      weights that sum to 1 do not see), or None if not asked for.
+      cancels for weights that sum to 1), or None if not asked for.
   """
 
   value: tf.Tensor

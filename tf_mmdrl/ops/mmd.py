@@ -266,7 +266,7 @@ def _interleave(num_x: int, num_y: int) -> Tuple[np.ndarray, np.ndarray]:
 
 
 def _weights(particles, log_weights, name) -> tf.Tensor:
-  """[B, N] weights that sum to 1, in float64: rounding them moves the mass."""
+  """[B, N] weights that sum to 1; in float64, or rounding would change it."""
   if log_weights is None:
     count = particles.shape[1]
     return tf.fill(tf.shape(particles)[:2], tf.constant(1 / count, tf.float64))

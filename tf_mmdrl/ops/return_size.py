@@ -1,8 +1,8 @@
 """How large returns are, from the rewards and discounts that were seen.
 
-A network's own targets would be a measure that feeds on itself; rewards are
-not. They are counted by the top nine bits of their float32, sign and binary
-exponent. Such a histogram cannot be carried away by one outlier, and rewards
+Rewards are measured and not the network's targets, because targets depend on
+what is measured. They are counted by the top nine bits of their float32, sign
+and binary exponent. One outlier changes such a histogram little, and rewards
 that are 2^k times as large shift it by k places and change nothing else, so
 that what follows from it is exact under powers of two.
 """
@@ -14,11 +14,12 @@ import tensorflow as tf
 NUM_BINS = 512  # two signs, 256 exponents
 NUM_STATISTICS = NUM_BINS + 2  # the bins, E[discount], E[discount^2]
 _BIAS = 127  # a float32's exponent is stored with this added
-# Rewards so rare among those that are not 0, and rarer, count no more than the
-# largest that is not: one in 500 if it is 16 times the median's size, one in
-# 180 if it is 1,000 times, one in 6 if it is a billion times.
+# Rewards that are rarer than this among those that are not 0 are outliers, and
+# count as much as the largest one that is none. The larger a reward is, the
+# more often it must occur: one in 500 if it is 16 times the median's size, one
+# in 180 if it is 1,000 times, one in 6 if it is a billion times.
 _RARE = 1e-3
-_GROWTH = 0.25  # the power of the size over the median's by which that grows
+_GROWTH = 0.25  # the power of (size / median size) by which that share grows
 # Of 1 - E[discount]: an undiscounted task that never ends has no size.
 _LEAST_END = 1e-3
 

@@ -1,4 +1,4 @@
-"""What a reader should know of a report, in sentences."""
+"""What a reader should know about a report, in sentences."""
 
 from typing import List, Sequence
 

@@ -55,8 +55,8 @@ def estimate(
     repetitions: of the bootstrap.
 
   Returns:
-    The estimate. One seed tells nothing of how seeds differ, so it has no
-    interval.
+    The estimate; with one seed it has no interval, because one seed does not
+    show how seeds differ.
   """
   point = np.asarray(statistic(matrix))
   if len(matrix) < 2 or not matrix.size:

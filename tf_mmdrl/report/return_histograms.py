@@ -7,10 +7,10 @@ import numpy as np
 from tf_mmdrl.core import optional, plotting
 
 BINS = 17  # as in the paper's Appendix C
-CONSECUTIVE = 3  # frames of a still, as there
+CONSECUTIVE = 3  # frames of a still, as in the paper
 _OTHERS, _TAKEN = plotting.COLOURS[0], plotting.COLOURS[4]
-_WIDTH, _DPI = 8, 80  # inches, and pixels of one
-_TALLEST = 0.85  # of the room that an action's histogram has
+_WIDTH, _DPI = 8, 80  # inches, and pixels of an inch
+_TALLEST = 0.85  # of the height between two actions' histograms
 
 
 class Moment(NamedTuple):
@@ -37,7 +37,7 @@ def drawer(
   """A function that draws moments below each other, on one scale for all.
 
   Args:
-    moments: what the scale must hold.
+    moments: all that will be drawn, for the scale.
     names: of the actions.
 
   Returns:

@@ -26,7 +26,7 @@ _STEPS_PER_CALL = 2048
 
 @dataclasses.dataclass(frozen=True)
 class Transitions:
-  """What one learner sees, in order.
+  """The transitions that one learner learns from, in order.
 
   Attributes:
     row: [T] the learner's table row to change.

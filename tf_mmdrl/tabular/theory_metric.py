@@ -45,7 +45,7 @@ def separation() -> claims.Result:
   """Theorem 1: the MMD between distributions that share 0 to 5 moments.
 
   A kernel of a metric must leave every one of them above zero. Of order 2 the
-  unrectified kernel sees the means only: equal means give 0.
+  unrectified kernel compares means only: equal means give 0.
   """
   rows, curves = [], {}
   for name in _KERNELS:

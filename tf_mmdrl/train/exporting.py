@@ -1,4 +1,4 @@
-"""A run's policy as a version that others can load, with what made it."""
+"""Exports the policy of a run, with a description of the run beside it."""
 
 import pathlib
 from typing import Any, Dict, Iterable
@@ -23,8 +23,8 @@ def export(
   Args:
     state: the run.
     directory: of the versions.
-    formats: what to write besides the SavedModel, "onnx" or "tflite".
-    policy_saver: whether to write TF-Agents' own form besides.
+    formats: what to write in addition to the SavedModel, "onnx" or "tflite".
+    policy_saver: whether to write TF-Agents' own form, too.
 
   Returns:
     The version's directory.

@@ -1,7 +1,8 @@
 """Many runs with one command: games x agents x seeds, resumable.
 
-Each run is a process of its own, so that one that fails takes none with it.
-What is finished stands in `sweep.csv`; the same sweep goes on after it.
+Each run is a process of its own, so that a run that fails does not stop the
+others. Finished runs are listed in `sweep.csv`; the same command goes on with
+those that are not.
 """
 
 import concurrent.futures
@@ -56,7 +57,7 @@ class Job(NamedTuple):
 
 
 class Row(NamedTuple):
-  """What a finished run came to; a line of `sweep.csv`."""
+  """The result of a finished run, a line of `sweep.csv`."""
 
   environment: str
   agent: str
@@ -96,7 +97,7 @@ def plan(
   seeds: Sequence[int],
   agents: Mapping[str, Sequence[str]],
 ) -> List[Job]:
-  """The runs, seeds outermost: a sweep cut short has all games and agents.
+  """The runs, seed by seed, so that a sweep cut short has all games and agents.
 
   Args:
     directory: of the sweep.

@@ -1,4 +1,4 @@
-"""The loop: play and learn, judge, save."""
+"""The training loop: play and learn, evaluate, save."""
 
 from typing import NamedTuple, Optional
 

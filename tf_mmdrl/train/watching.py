@@ -1,4 +1,4 @@
-"""What a person sees of a run: the progress line and TensorBoard."""
+"""The progress line of a run, and its TensorBoard logs."""
 
 import time
 from typing import Any, Dict, List, Optional
@@ -33,7 +33,7 @@ _SCALARS = {
 def write_update(
   writer: tf.summary.SummaryWriter, step: int, update: updates.Update
 ) -> None:
-  """Writes what an update saw to TensorBoard.
+  """Writes the predictions, targets and gradients of an update to TensorBoard.
 
   Its loss is not written: the mean over many updates is, with the metrics.
 
@@ -58,7 +58,7 @@ def write_update(
 
 
 class Watcher:
-  """Tells of a run as it goes; nothing here changes how it goes.
+  """Shows and logs a run; nothing here changes how the run goes.
 
   Attributes:
     writer: of TensorBoard's summaries.

@@ -1,4 +1,4 @@
-"""The exponential of a product, which sees every raw moment."""
+"""The exponential of a product, which compares every raw moment."""
 
 import dataclasses
 from typing import Tuple

@@ -4,8 +4,8 @@ The statistic is the squared distance `d2 = |x - y|^2` if the kernel is shift
 invariant, the inner product `<x, y>` otherwise. A kernel states its excess over
 its value at statistic zero and its slope, both at once (they share their
 exponentials). The constant is kept apart because no discrepancy between
-probability distributions sees it, and float precision should not be spent on
-it.
+probability distributions depends on it, and float precision should not be spent
+on it.
 """
 
 import abc
@@ -46,7 +46,7 @@ class Kernel(abc.ABC):
   @property
   @abc.abstractmethod
   def properties(self) -> Properties:
-    """What the theorems say of it."""
+    """Which conditions of the paper's theorems the kernel meets."""
 
   @property
   def at_zero(self) -> float:
