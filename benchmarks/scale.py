@@ -117,7 +117,7 @@ def cell(args, agent, factor, seed):
     evaluated = [row for row in rows if row["evaluation_score"] is not None]
     best = max(evaluated, key=lambda row: row["evaluation_score"])
     line = [sys.executable, "-m", "tf_mmdrl", "evaluate", str(run)]
-    line += ["--version", str(best["step"])]
+    line += ["--version", str(int(best["step"]))]
     line += ["--seed", str(FRESH_SEED), "--episodes", "20"]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     fresh.write_text(done.stdout)

@@ -72,7 +72,7 @@ def test_a_setting_that_is_missing_has_its_default_and_is_named(
     ("evaluation.score", "mean"),
     ("agent.kernel", "smooth_energy:1"),
   ):
-    assert f"made before {name}, which is {value} for it" in shown
+    assert f"older than the setting {name}, which is {value} for it" in shown
   assert directory.config().evaluation.score == "mean"  # and so it stays
 
 
@@ -87,7 +87,7 @@ def test_version_0_1s_run_is_refused_for_training_in_one_line(tmp_path, capfd):
 
 
 @pytest.mark.parametrize("name", ["run_0_1", "run_format_2"])
-def test_old_runs_are_evaluated_played_filmed_and_reported(
+def test_old_runs_are_evaluated_played_watched_and_reported(
   tmp_path, capfd, name
 ):
   run = _unpacked(name, tmp_path).path

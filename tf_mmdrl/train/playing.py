@@ -74,7 +74,7 @@ def open_run(
   environment.close()
   network = factories.network(config, observation, action)
   network.create_variables()
-  number, _ = serving.load(network, directory.export, version)
+  number = serving.load(network, directory.export, version).number
 
   def returns(observations: tf.Tensor) -> ReturnDistribution:
     output, _ = network(observations)

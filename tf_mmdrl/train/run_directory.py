@@ -102,7 +102,7 @@ class RunDirectory(RunFiles):
 
     Args:
       config: what a user wants, completed; a longer run, perhaps.
-      note: told of each setting that the run was made before.
+      note: told of each setting that did not exist when the run began.
 
     Returns:
       The configuration with `schedule.horizon` set.
@@ -120,7 +120,10 @@ class RunDirectory(RunFiles):
       if name != "schedule.horizon"
     ]
     for name in later:
-      note(f"the run was made before {name}, which is {values[name]} for it")
+      note(
+        f"the run is older than the setting {name}, which is {values[name]}"
+        " for it"
+      )
     config = configs.change(config, [f"{n}={values[n]}" for n in later])
     horizon = config.schedule.horizon or before.horizon
     return config.replace(schedule={"horizon": horizon})
