@@ -186,3 +186,12 @@ def test_too_much_memory_is_one_line(tmp_path, capsys):
   error = capsys.readouterr().err
   assert error.count("\n") == 1 and "out of memory" in error
   assert "replay.capacity" in error
+
+
+@pytest.mark.parametrize("games, num_envs", [("5", 5), ("7", 1), ("12", 6)])
+def test_so_many_games_are_shared_evenly(games, num_envs):
+  """Each environment plays as many, and a number of games overrides steps."""
+  config = configs.Config().replace(evaluation=dict(num_envs=6, steps=1000))
+  group = playing.for_episodes(config, games).evaluation
+  assert (group.episodes, group.num_envs) == (int(games), num_envs)
+  assert group.steps == 0
