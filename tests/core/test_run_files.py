@@ -29,8 +29,9 @@ def test_what_a_run_is(tmp_path):
 
 
 def test_rows_are_numbers_and_what_is_unknown_is_none(tmp_path):
-  run = _make(tmp_path, metrics="step,score\n10,0.0\n20,\n")
+  run = _make(tmp_path, metrics="step,score\n5,2.5\n10,0.0\n20,\n")
   assert run.rows() == [
+    {"step": 5.0, "score": 2.5},
     {"step": 10.0, "score": 0.0},
     {"step": 20.0, "score": None},
   ]

@@ -87,6 +87,18 @@ def test_a_model_of_others_needs_an_environment(tmp_path, capsys):
   assert "knows 3 actions" in capsys.readouterr().err
 
 
+def test_the_weights_of_an_export_count(tmp_path):
+  network = serving_fixtures.weighted_network()
+  serving.publish(network, tmp_path, 1)
+  policy = playing.open_export(tmp_path)
+  observations = tf.ones([2, *serving_fixtures.SHAPE], tf.uint8)
+  found, (wanted, _) = policy.returns(observations), network(observations)
+  np.testing.assert_allclose(found.weights(), wanted.weights(), rtol=1e-5)
+  expected = policy.expected(observations)
+  np.testing.assert_allclose(found.mean(), expected, rtol=1e-4)
+  assert (policy.config, policy.score) == (None, None)
+
+
 def test_serve_answers_until_it_is_told_to_stop(run):
   command = [*_MMDRL, "serve", str(run / "export"), "--port", "0"]
   with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
