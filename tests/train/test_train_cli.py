@@ -101,19 +101,20 @@ def test_watch_writes_a_video_of_a_game(run, tmp_path, capsys):
 
 def test_watch_shows_the_game_that_evaluate_plays(run):
   policy = playing.open_policy(run)
-  config = playing.for_episodes(policy.config, "2")
-  config = config.replace(evaluation=dict(num_envs=1))
+  config = playing.for_episodes(policy.config, "6")
+  config = config.replace(evaluation=dict(num_envs=1, epsilon=1.0))
   played = playing.evaluate(policy, config)
-  shown = list(videos.play(policy, config, episodes=2, max_steps=10**6))
+  shown = list(videos.play(policy, config, episodes=6, max_steps=10**6))
   assert len(shown) == sum(played.lengths)
-  # The last reward of a game comes after the last choice.
-  scores = [moment.score for moment in shown]
-  begins = played.lengths[0]
-  assert scores[0] == scores[begins] == 0
-  assert scores[begins - 1] <= played.scores[0]
-  short = list(videos.play(policy, config, episodes=2, max_steps=begins + 1))
-  assert len(short) == begins + 1
-  np.testing.assert_array_equal(short[-1].picture, shown[begins].picture)
+  ends = np.cumsum(played.lengths)
+  begins = [0, *ends[:-1]]
+  assert all(shown[index].score == 0 for index in begins)
+  # The last reward of a game comes after its last choice.
+  last = [shown[index - 1].score for index in ends]
+  assert max(last) > 0 and np.all(np.array(last) <= played.scores)
+  short = list(videos.play(policy, config, episodes=6, max_steps=ends[0] + 1))
+  assert len(short) == ends[0] + 1
+  np.testing.assert_array_equal(short[-1].picture, shown[ends[0]].picture)
 
 
 @pytest.mark.parametrize("flag", ["--episodes", "--max-steps"])
