@@ -11,6 +11,7 @@ from tf_mmdrl.train import (
   playing,
   run_directory,
   run_state,
+  runs,
   stopping,
   trainer,
 )
