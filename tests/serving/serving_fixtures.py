@@ -52,8 +52,9 @@ class Running:
     log: the lines it wrote.
   """
 
-  def __init__(self, directory, **options):
+  def __init__(self, directory, tls=None, **options):
     self.log = []
+    self._tls = tls
     options.setdefault("poll_seconds", 0.1)
     self._server = servers.Server(directory, log=self.log.append, **options)
     self._loop = asyncio.new_event_loop()
@@ -62,7 +63,7 @@ class Running:
   def start(self):
     self._thread.start()
     try:
-      self.port = self.wait_for(self._server.start("127.0.0.1", 0))
+      self.port = self.wait_for(self._server.start("127.0.0.1", 0, self._tls))
     except Exception:
       self.stop()
       raise

@@ -70,10 +70,10 @@ def test_requests_that_wait_run_together(model):
   assert model.sizes == watched == [1, 4]
 
 
-def test_a_batch_has_its_limit_and_a_large_request_runs_alone(model):
+def test_a_batch_has_its_limit_and_a_large_request_runs_in_pieces(model):
   requests = [(1,) * 5, (2,) * 4, (3,) * 20, (4,)]
   answers = _run(model, lambda batcher: _gathered(batcher, model, requests))
-  assert model.sizes == [1, 5, 4, 20, 1]
+  assert model.sizes == [1, 5, 4, 8, 8, 4, 1]
   assert [answer["y"].tolist() for answer in answers[1:]] == [
     [2 * number for number in request] for request in requests
   ]
@@ -97,6 +97,25 @@ def test_who_waits_too_long_is_told_and_the_next_is_served(model):
     return await _ask(batcher, 2)
 
   assert _run(model, scenario)["y"] == [4]
+
+
+def test_a_bad_row_in_any_piece_is_told(model):
+  numbers = [0] * 19 + [13]
+  with pytest.raises(ValueError, match="13"):
+    _run(model, lambda batcher: _ask(batcher, *numbers))
+
+
+def test_the_rest_of_a_large_request_is_not_run_for_who_has_left(model):
+  async def scenario(batcher):
+    model.may_run.clear()
+    left = _ask(batcher, *range(20, 100), seconds=0.05)
+    with pytest.raises(TimeoutError):
+      await left
+    model.may_run.set()
+    return await _ask(batcher, 2)
+
+  assert _run(model, scenario)["y"] == [4]
+  assert model.sizes == [8, 1]
 
 
 def test_who_left_is_not_run(model):

@@ -1,5 +1,6 @@
 """`mmdrl play` and `mmdrl serve` as a user runs them; a killed `export`."""
 
+import argparse
 import contextlib
 import json
 import os
@@ -18,7 +19,8 @@ import serving_fixtures
 import tensorflow as tf
 
 from tf_mmdrl import serving
-from tf_mmdrl.cli import main
+from tf_mmdrl.cli import main, serve_command
+from tf_mmdrl.serving.limits import Limits
 from tf_mmdrl.train import playing
 
 _MMDRL = [sys.executable, "-m", "tf_mmdrl"]
@@ -122,6 +124,8 @@ def test_serve_answers_until_it_is_told_to_stop(run):
     (["--port", "70000"], "--port must lie in 0..65535"),
     (["--max-batch", "0"], "--max-batch must be above 0, got 0"),
     (["--timeout", "nan"], "--timeout must be above 0, got nan"),
+    (["--max-pending", "100"], "16777216 bytes, got 100"),
+    (["--max-answer", "0"], "--max-answer must be above 0, got 0"),
     (["--name", "a/b"], "--name must be a word without / and :, got 'a/b'"),
     ([], "there is no exported policy"),
   ],
@@ -129,6 +133,13 @@ def test_serve_answers_until_it_is_told_to_stop(run):
 def test_serve_tells_bad_flags(tmp_path, capsys, flags, message):
   assert main.main(["serve", str(tmp_path), *flags]) == 2
   assert message in capsys.readouterr().err
+
+
+def test_the_limits_of_the_command_are_those_of_the_server():
+  parser = argparse.ArgumentParser()
+  serve_command.add_arguments(parser)
+  args = parser.parse_args(["DIR"])
+  assert serve_command.limits(args) == Limits()
 
 
 def test_a_port_that_is_taken_is_told(run, capsys):

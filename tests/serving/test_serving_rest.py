@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tf_mmdrl.core import UserError
-from tf_mmdrl.serving import rest
+from tf_mmdrl.serving import limits, models, rest
 from tf_mmdrl.serving.models import Signature
 
 
 def _signature(**inputs):
-  return Signature(inputs, {}, lambda arrays: arrays)
+  return Signature(inputs, {}, lambda arrays: arrays, row_bytes=10)
 
 
 _PIXELS = tf.TensorSpec([None, 2, 3], tf.uint8)
@@ -35,7 +35,11 @@ _ROW = [[1, 2, 3], [4, 5, 255]]
 
 def _decode(content):
   body = content if isinstance(content, bytes) else json.dumps(content).encode()
-  return rest.decode(body, _SIGNATURES)
+  return rest.decode(body, _SIGNATURES, max_answer=1000)
+
+
+def _encode(outputs, by_row):
+  return rest.encode(outputs, by_row=by_row, max_answer=10_000)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +99,7 @@ def test_bytes_come_in_base64_or_as_text():
 def test_floats_come_back_as_they_went(array):
   request = _decode({"signature_name": "real", "instances": array.tolist()})
   np.testing.assert_array_equal(request.inputs["x"], array)
-  answer = json.loads(rest.encode(request.inputs, by_row=True))
+  answer = json.loads(_encode(request.inputs, by_row=True))
   np.testing.assert_array_equal(
     np.array(answer["predictions"], np.float32), array
   )
@@ -161,14 +165,98 @@ def test_what_is_wrong_with_a_request_is_told(content, message):
   assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+  "content, rows",
+  [
+    ({"instances": [_ROW] * 101}, 101),
+    ({"instances": [7] * 200}, 200),  # before anybody looks at the rows
+    ({"inputs": [_ROW] * 101}, 101),
+    ({"inputs": {"observation": [_ROW] * 101}}, 101),
+    (
+      {
+        "signature_name": "risk",
+        "inputs": {"level": 0.5, "observation": [_ROW] * 101},
+      },
+      101,
+    ),
+  ],
+)
+def test_answers_that_would_be_too_large_are_refused(content, rows):
+  with pytest.raises(limits.Refusal) as caught:
+    _decode(content)
+  assert caught.value.status == 413
+  assert str(caught.value) == (
+    f"an answer may have 1000 bytes: {rows} rows of up to 10 bytes would have"
+    f" {10 * rows}; send at most 100 rows"
+  )
+
+
+def test_answers_that_are_just_small_enough_are_not_refused():
+  assert _decode({"instances": [_ROW] * 100}).answer_bytes == 1000
+
+
+def test_an_answer_that_grew_is_refused():
+  """A model may leave its outputs' shapes open."""
+  grown = {"x": np.zeros([1, 501], np.uint8)}
+  with pytest.raises(limits.Refusal, match="may have 1000 bytes"):
+    rest.encode(grown, by_row=True, max_answer=1000)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+  st.data(),
+  st.sampled_from([np.float32, np.float64, np.int64, np.uint8, np.bool_]),
+  hnp.array_shapes(min_dims=1, max_dims=4, max_side=4),
+  st.booleans(),
+)
+def test_no_answer_is_larger_than_was_foreseen(data, dtype, shape, by_row):
+  finite = dict(allow_nan=False, allow_infinity=False)
+  elements = hnp.from_dtype(
+    np.dtype(dtype), **finite if issubclass(dtype, np.floating) else {}
+  )
+  outputs = {
+    name: data.draw(hnp.arrays(dtype, shape, elements=elements))
+    for name in ("a", "q_values")
+  }
+  specs = {name: tf.TensorSpec([None, *shape[1:]], dtype) for name in outputs}
+  found = rest.encode(outputs, by_row=by_row, max_answer=10**6)
+  around = len(b'{"predictions":[]}') + len(b'{"a":[],"q_values":[]}')
+  assert len(found) <= shape[0] * models.row_bytes(specs) + around
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_answers_that_are_not_finite_are_told(wrong):
+  outputs = {
+    "action": np.array([0, 1, 2]),
+    "q": np.array([[0, 1], [2, 3], [4, wrong]], np.float32),
+  }
+  with pytest.raises(UserError, match="'q' of row 2 is not finite"):
+    _encode(outputs, by_row=True)
+
+
+@pytest.mark.parametrize(
+  "content",
+  [
+    {"x" * 10_000: 1},
+    {"instances": [_ROW], "signature_name": "x" * 10_000},
+    {"instances": [{"x" * 10_000: 1}]},
+    {"instances": "x" * 10_000},
+  ],
+)
+def test_messages_are_short_whatever_came(content):
+  with pytest.raises(UserError) as caught:
+    _decode(content)
+  assert "xxx..." in str(caught.value) and len(str(caught.value)) < 200
+
+
 def test_answers_come_by_row_or_by_name():
   two = {"action": np.array([3, 1]), "q": np.eye(2, dtype=np.float32)}
-  assert json.loads(rest.encode(two, by_row=True)) == {
+  assert json.loads(_encode(two, by_row=True)) == {
     "predictions": [{"action": 3, "q": [1, 0]}, {"action": 1, "q": [0, 1]}]
   }
-  assert json.loads(rest.encode(two, by_row=False)) == {
+  assert json.loads(_encode(two, by_row=False)) == {
     "outputs": {"action": [3, 1], "q": [[1, 0], [0, 1]]}
   }
   one = {"q": np.array([0.1], np.float32)}
-  assert rest.encode(one, by_row=True) == b'{"predictions":[0.1]}'
-  assert rest.encode(one, by_row=False) == b'{"outputs":[0.1]}'
+  assert _encode(one, by_row=True) == b'{"predictions":[0.1]}'
+  assert _encode(one, by_row=False) == b'{"outputs":[0.1]}'

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import shutil
 import socket
 import threading
 import time
@@ -13,7 +14,7 @@ import tensorflow as tf
 
 from tf_mmdrl import serving
 from tf_mmdrl.core import ReturnDistribution, UserError
-from tf_mmdrl.serving.server import Limits
+from tf_mmdrl.serving.limits import Limits
 
 _ZEROS = np.zeros(serving_fixtures.SHAPE, np.uint8).tolist()
 
@@ -101,6 +102,10 @@ def test_health_and_metrics(server):
   [
     ("POST", "/v1/models/policy/versions/7:predict", 404, "is not served"),
     ("POST", "/v1/models/policy/versions/x:predict", 404, "is not served"),
+    ("POST", "/v1/models/policy/versions/3_20:predict", 404, "is not served"),
+    ("GET", "/v1/models/policy/versions/0320", 404, "is not served"),
+    ("GET", "/v1/models/policy/versions/+320", 404, "is not served"),
+    ("GET", "/v1/models/policy/versions/%D9%A3", 404, "is not served"),
     ("POST", "/v1/models/other:predict", 404, "unknown model 'other'"),
     ("GET", "/v1/models/other", 404, "unknown model 'other'"),
     ("GET", "/v1/models/policy/versions/7/metadata", 404, "is not served"),
@@ -319,6 +324,80 @@ def test_a_broken_version_is_passed_over(tmp_path):
     assert sum("version 2" in line for line in server.log) == 1
 
 
+def _damaged_copy(good, path, how):
+  """A version that TensorFlow cannot load, and no manifest to say so."""
+  shutil.copytree(good, path)
+  (path / "manifest.json").unlink()
+  (path / "assets" / "metadata.json").write_text("{}")
+  data = path / "variables" / "variables.data-00000-of-00001"
+  if how == "graph":
+    (path / "saved_model.pb").write_bytes(b"\x08\x01")
+  else:
+    data.write_bytes(data.read_bytes()[:100] if how == "weights" else b"")
+
+
+def _states(server):
+  _, answer = server.request("GET", "/v1/models/policy")
+  return {
+    int(row["version"]): (row["state"], row["status"]["error_message"])
+    for row in answer["model_version_status"]
+  }
+
+
+def test_bad_versions_hide_no_good_ones_at_the_start_and_later(tmp_path):
+  kinds = ("weights", "graph", "nothing")
+  good = tmp_path / "10"
+  _publish(tmp_path, 10, bias=10)
+  for number, how in enumerate(kinds, 11):
+    _damaged_copy(good, tmp_path / str(number), how)
+  with serving_fixtures.serving(tmp_path) as server:
+    states = _states(server)
+    assert states.pop(10) == ("AVAILABLE", "")
+    assert sorted(states) == [11, 12, 13]
+    for state, reason in states.values():
+      assert state == "END" and "cannot be used: " in reason
+    aside = tmp_path / "aside"
+    for number, how in enumerate(kinds, 21):  # all of them appear at once
+      _damaged_copy(good, aside / str(number), how)
+    _publish(aside, 20, bias=20)
+    for number in (23, 22, 21, 20):
+      (aside / str(number)).rename(tmp_path / str(number))
+    _until(lambda: "version 20 is served" in server.log)
+    status, answer = server.predict({"instances": [_ZEROS]})
+    assert status == 200
+    np.testing.assert_allclose(answer["predictions"][0]["q_values"], 20)
+    states = _states(server)
+    assert states.pop(20) == ("AVAILABLE", "")
+    assert sorted(states) == [21, 22, 23]
+    assert not any(
+      "Error" in line or "Traceback" in line for line in server.log
+    )
+
+
+def test_a_version_that_is_completed_later_is_served_then(tmp_path):
+  """As if somebody copied it file by file: its directory does not change."""
+  _publish(tmp_path, 1, bias=1)
+  shutil.copytree(tmp_path / "1", tmp_path / "2")
+  data = tmp_path / "2" / "variables" / "variables.data-00000-of-00001"
+  whole = data.read_bytes()
+  data.write_bytes(whole[:50])
+  with serving_fixtures.serving(tmp_path) as server:
+    assert _states(server)[2][0] == "END"
+    data.write_bytes(whole)
+    _until(lambda: "version 2 is served" in server.log)
+    assert _states(server) == {2: ("AVAILABLE", "")}
+
+
+def test_damage_to_what_is_served_is_shown_and_service_goes_on(tmp_path):
+  _publish(tmp_path, 1, bias=1)
+  with serving_fixtures.serving(tmp_path) as server:
+    (tmp_path / "1" / "fingerprint.pb").write_bytes(b"x")
+    _until(lambda: any("version 1 is passed over" in t for t in server.log))
+    state, reason = _states(server)[1]
+    assert state == "AVAILABLE" and "'fingerprint.pb' is damaged" in reason
+    assert server.predict({"instances": [_ZEROS]})[0] == 200
+
+
 def test_a_version_replaced_by_a_broken_one_goes_on(tmp_path):
   _publish(tmp_path, 1, bias=1)
   with serving_fixtures.serving(tmp_path) as server:
@@ -353,7 +432,7 @@ def test_nothing_outside_of_the_directory_is_loaded(tmp_path):
   (tmp_path / "here").mkdir()
   (tmp_path / "here" / "1").symlink_to(tmp_path / "elsewhere" / "1")
   with (
-    pytest.raises(UserError, match="is a link out of"),
+    pytest.raises(UserError, match="cannot be used: it is a link; copy"),
     serving_fixtures.serving(tmp_path / "here"),
   ):
     pass

@@ -5,20 +5,24 @@ import asyncio
 import gc
 import pathlib
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Dict
 
-from tf_mmdrl.cli import quiet
+from tf_mmdrl.cli import quiet, server_access
 from tf_mmdrl.core import errors
 
 if TYPE_CHECKING:
   from tf_mmdrl.serving import server as servers
+  from tf_mmdrl.serving.limits import Limits
 
 _POSITIVE = (
   "versions",
   "poll",
   "max-batch",
   "max-body",
+  "max-answer",
+  "max-pending",
   "max-concurrent",
+  "max-connections",
   "timeout",
 )
 
@@ -30,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   )
   parser.add_argument("--name", default="policy", help="of the model")
   parser.add_argument(
-    "--host", default="127.0.0.1", help="0.0.0.0 lets other machines in"
+    "--host",
+    default="127.0.0.1",
+    help="address to listen at; 0.0.0.0 lets other machines in",
   )
   parser.add_argument("--port", type=int, default=8501, help="0: any free one")
   parser.add_argument(
@@ -39,17 +45,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--poll", type=float, default=2.0, help="seconds between looks for newer"
   )
+  _add_access(parser)
+  _add_limits(parser)
+
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
-    "--max-batch", type=int, default=64, help="observations in one run"
+    "--token-file",
+    metavar="FILE",
+    help="answer only requests with the token in this file, sent as"
+    " Authorization: Bearer TOKEN",
   )
   parser.add_argument(
-    "--max-body", type=int, default=8 * 2**20, help="bytes of a request"
+    "--certificate",
+    metavar="FILE",
+    help="speak TLS with this certificate, a PEM file with its chain",
   )
   parser.add_argument(
-    "--max-concurrent", type=int, default=128, help="requests under way"
+    "--key",
+    metavar="FILE",
+    help="private key of --certificate, a PEM file; in the certificate's file"
+    " if left out",
   )
   parser.add_argument(
-    "--timeout", type=float, default=10.0, help="seconds for body and answer"
+    "--insecure",
+    action="store_true",
+    help="let other machines in with neither --token-file nor --certificate",
+  )
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+  for flag, default, help_line in (
+    ("--max-batch", 64, "observations in one run of the model"),
+    ("--max-body", 8 * 2**20, "bytes of one request's body"),
+    ("--max-answer", 8 * 2**20, "bytes of one answer"),
+    ("--max-pending", 64 * 2**20, "bytes of all bodies and answers under way"),
+    ("--max-concurrent", 128, "predictions under way"),
+    ("--max-connections", 512, "connections open at a time"),
+  ):
+    parser.add_argument(flag, type=int, default=default, help=help_line)
+  parser.add_argument(
+    "--timeout",
+    type=float,
+    default=10.0,
+    help="seconds for headers, for a body, for the model and for sending",
   )
 
 
@@ -66,18 +105,17 @@ def run(args: argparse.Namespace) -> int:
       f"mmdrl serve needs {error.name}, which is not installed; run"
       " pip install 'tf-mmdrl[serve]'"
     ) from None
+  token = None
+  if args.token_file is not None:
+    token = server_access.read_token(pathlib.Path(args.token_file))
   server = servers.Server(
     pathlib.Path(args.directory),
     name=args.name,
-    limits=servers.Limits(
-      body_bytes=args.max_body,
-      concurrent=args.max_concurrent,
-      seconds=args.timeout,
-      batch=args.max_batch,
-    ),
+    limits=limits(args),
     count=args.versions,
     poll_seconds=args.poll,
-    log=lambda text: print(text, flush=True),
+    token=token,
+    log=_say,
   )
   # What was imported lives on: Python need not look through it for garbage at
   # every large request. Models come later, and go when they are replaced.
@@ -86,27 +124,84 @@ def run(args: argparse.Namespace) -> int:
   return 0
 
 
+def limits(args: argparse.Namespace) -> "Limits":
+  """What clients may ask for, by the flags."""
+  from tf_mmdrl.serving.limits import Limits
+
+  return Limits(
+    body_bytes=args.max_body,
+    answer_bytes=args.max_answer,
+    pending_bytes=args.max_pending,
+    concurrent=args.max_concurrent,
+    connections=args.max_connections,
+    seconds=args.timeout,
+    batch=args.max_batch,
+  )
+
+
 def _check(args: argparse.Namespace) -> None:
   for flag in _POSITIVE:
     value = getattr(args, flag.replace("-", "_"))
     if not value > 0:
       raise errors.UserError(f"--{flag} must be above 0, got {value:g}")
+  if args.max_pending < args.max_body + args.max_answer:
+    raise errors.UserError(
+      "--max-pending must hold one body and one answer,"
+      f" {args.max_body + args.max_answer} bytes, got {args.max_pending}"
+    )
   if not 0 <= args.port < 2**16:
     raise errors.UserError(f"--port must lie in 0..65535, got {args.port}")
   if not args.name or set(args.name) & set("/:"):
     raise errors.UserError(
       f"--name must be a word without / and :, got {args.name!r}"
     )
+  if args.key is not None and args.certificate is None:
+    raise errors.UserError("--key needs --certificate")
+  _check_access(args)
+
+
+def _check_access(args: argparse.Namespace) -> None:
+  """Refuses to let everybody in unless that was asked for."""
+  if server_access.is_local(args.host):
+    return
+  if args.token_file is None and args.certificate is None:
+    if not args.insecure:
+      raise errors.UserError(
+        f"other machines could ask a server at {args.host!r}; pass"
+        " --token-file and --certificate, or --insecure to let everybody in"
+      )
+    _say("warning: everybody who reaches this machine can ask this server")
+  elif args.token_file is None:
+    _say("warning: without --token-file everybody can ask this server")
+  elif args.certificate is None:
+    _say("warning: without --certificate the token can be read on its way")
+
+
+def _say(text: str) -> None:
+  print(text, flush=True)
+
+
+def _fault(loop: asyncio.AbstractEventLoop, context: Dict[str, Any]) -> None:
+  """One line of what asyncio would show as a traceback."""
+  cause = context.get("exception")
+  reason = f": {type(cause).__name__}: {cause}" if cause else ""
+  _say(f"{context['message']}{reason}".splitlines()[0])
 
 
 async def _serve(server: "servers.Server", args: argparse.Namespace) -> None:
   stop = asyncio.Event()
+  asyncio.get_running_loop().set_exception_handler(_fault)
   for number in (signal.SIGINT, signal.SIGTERM):
     asyncio.get_running_loop().add_signal_handler(number, stop.set)
   try:
-    port = await server.start(args.host, args.port)
-    address = f"http://{args.host}:{port}/v1/models/{args.name}"
-    print(f"serving at {address}", flush=True)
+    tls = None
+    if args.certificate is not None:
+      key = None if args.key is None else pathlib.Path(args.key)
+      tls = server_access.tls(pathlib.Path(args.certificate), key)
+    port = await server.start(args.host, args.port, tls)
+    scheme = "http" if tls is None else "https"
+    host = f"[{args.host}]" if ":" in args.host else args.host
+    _say(f"serving at {scheme}://{host}:{port}/v1/models/{args.name}")
     await stop.wait()
   finally:
     await server.stop()

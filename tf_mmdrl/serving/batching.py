@@ -39,7 +39,7 @@ class Batcher:
     Args:
       call: arrays [B, ...] by name -> arrays [B, ...] by name.
       executor: the thread that it runs in.
-      max_batch: the largest B to put together; a larger request runs alone.
+      max_batch: the largest B to run; a larger request runs in pieces.
       watch: told of each batch's size.
     """
     self._call = call
@@ -83,7 +83,7 @@ class Batcher:
           return
         self._watch(sum(request.size for request in batch))
         answers = await loop.run_in_executor(
-          self._executor, _answers, self._call, batch
+          self._executor, _answers, self._call, batch, self._max_batch
         )
         for request, answer in zip(batch, answers):
           if request.answer.done():  # its client has left
@@ -116,11 +116,11 @@ def _expire(answer: "asyncio.Future[Arrays]") -> None:
 
 
 def _answers(
-  call: Callable[[Arrays], Arrays], batch: List[_Request]
+  call: Callable[[Arrays], Arrays], batch: List[_Request], max_batch: int
 ) -> List[Answer]:
   """An answer, or what went wrong, for each request."""
   if len(batch) == 1:
-    return [_one(call, batch[0])]
+    return [_one(call, batch[0], max_batch)]
   names = batch[0].inputs
   joint = {
     name: np.concatenate([request.inputs[name] for request in batch])
@@ -130,7 +130,7 @@ def _answers(
     outputs = call(joint)
   except Exception:
     # One of them may be at fault; the others should not suffer for it.
-    return [_one(call, request) for request in batch]
+    return [_one(call, request, max_batch) for request in batch]
   ends = np.cumsum([request.size for request in batch])
   return [
     {name: array[end - r.size : end] for name, array in outputs.items()}
@@ -138,8 +138,27 @@ def _answers(
   ]
 
 
-def _one(call: Callable[[Arrays], Arrays], request: _Request) -> Answer:
+def _one(
+  call: Callable[[Arrays], Arrays], request: _Request, max_batch: int
+) -> Answer:
+  """The answer to one request, of pieces if it is large.
+
+  So that the memory of a run of the model does not depend on the request.
+  """
   try:
-    return call(request.inputs)
+    if request.size <= max_batch:
+      return call(request.inputs)
+    pieces = []
+    for start in range(0, request.size, max_batch):
+      if request.answer.done():  # its client has left, or was told to
+        return TimeoutError()
+      rows = slice(start, start + max_batch)
+      pieces.append(
+        call({name: array[rows] for name, array in request.inputs.items()})
+      )
+    return {
+      name: np.concatenate([piece[name] for piece in pieces])
+      for name in pieces[0]
+    }
   except Exception as error:
     return error

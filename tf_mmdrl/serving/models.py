@@ -7,10 +7,13 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 import numpy as np
 import tensorflow as tf
 
-from tf_mmdrl.core import errors
 from tf_mmdrl.serving import directories, saved_model
 
 Arrays = Dict[str, np.ndarray]
+
+# Bytes of a number's type -> characters that JSON needs for it at most, with
+# the comma.
+_DIGITS = {1: 6, 2: 12, 4: 16, 8: 26}
 
 
 class Signature(NamedTuple):
@@ -20,11 +23,14 @@ class Signature(NamedTuple):
     inputs: its arguments' specs, by name.
     outputs: its results' specs, by name.
     call: runs it.
+    row_bytes: the most that one row of an answer takes as JSON; dimensions
+      that the model leaves open count as 1.
   """
 
   inputs: Dict[str, tf.TensorSpec]
   outputs: Dict[str, tf.TensorSpec]
   call: Callable[[Mapping[str, np.ndarray]], Arrays]
+  row_bytes: int
 
 
 class Model(NamedTuple):
@@ -35,19 +41,21 @@ class Model(NamedTuple):
     signatures: what it can be asked, by name.
     metadata: what was written beside it.
     loaded: TensorFlow's object, which owns the variables.
+    checked: whether its files were compared with a manifest.
   """
 
   number: int
   signatures: Dict[str, Signature]
   metadata: Dict[str, Any]
   loaded: Any
+  checked: bool
 
 
 def open_model(directory: pathlib.Path, number: Optional[int] = None) -> Model:
   """Loads a version with TensorFlow alone.
 
-  A SavedModel is a program: this runs it. So only what lies in the directory
-  is loaded, never what a link in it points to.
+  A SavedModel is a program: this runs it. So its files are compared with its
+  manifest first, and none may be a link.
 
   Args:
     directory: of the versions.
@@ -55,28 +63,22 @@ def open_model(directory: pathlib.Path, number: Optional[int] = None) -> Model:
 
   Returns:
     The model, each of its signatures run once.
+
+  Raises:
+    UserError: whatever is wrong with the version.
   """
   number = directories.find(directory, number)
-  path = (directory / str(number)).resolve()
-  if path.parent != directory.resolve():
-    raise errors.UserError(
-      f"version {number} is a link out of {str(directory)!r}; copy it there"
+  with saved_model.opening(directory, number) as checked:
+    loaded = tf.saved_model.load(str(directory / str(number)))
+    model = Model(
+      number,
+      {name: _signature(f) for name, f in loaded.signatures.items()},
+      saved_model.metadata(directory, number),
+      loaded,
+      checked,
     )
-  try:
-    loaded = tf.saved_model.load(str(path))
-  except (OSError, ValueError, KeyError, tf.errors.OpError) as error:
-    raise errors.UserError(
-      f"version {number} in {str(directory)!r} is no whole SavedModel:"
-      f" {str(error).splitlines()[0]}"
-    ) from None
-  model = Model(
-    number,
-    {name: _signature(f) for name, f in loaded.signatures.items()},
-    saved_model.metadata(directory, number),
-    loaded,
-  )
-  for signature in model.signatures.values():
-    _warm_up(signature)
+    for signature in model.signatures.values():
+      _warm_up(signature)
   return model
 
 
@@ -90,13 +92,19 @@ def _signature(function: Any) -> Signature:
     }
     return {name: t.numpy() for name, t in function(**tensors).items()}
 
-  return Signature(dict(inputs), dict(function.structured_outputs), call)
+  outputs = dict(function.structured_outputs)
+  return Signature(dict(inputs), outputs, call, row_bytes(outputs))
+
+
+def row_bytes(outputs: Mapping[str, tf.TensorSpec]) -> int:
+  """The most characters of JSON for one row of outputs."""
+  return 2 + sum(map(_text_bytes, outputs, outputs.values()))
 
 
 def _warm_up(signature: Signature) -> None:
   """Has TensorFlow optimise the graph now, not at the first request."""
   # The example need not be an input that it takes.
-  with contextlib.suppress(tf.errors.OpError):
+  with contextlib.suppress(tf.errors.InvalidArgumentError):
     signature.call({n: _example(spec) for n, spec in signature.inputs.items()})
 
 
@@ -106,3 +114,14 @@ def _example(spec: tf.TensorSpec) -> np.ndarray:
   one = b"" if spec.dtype == tf.string else 1
   sizes = [size or 1 for size in shape]
   return np.full(sizes, one, spec.dtype.as_numpy_dtype)
+
+
+def _text_bytes(name: str, spec: tf.TensorSpec) -> int:
+  """The most characters of one row of an output, with its name."""
+  sizes = [] if spec.shape.rank is None else spec.shape.as_list()
+  lists, numbers = 0, 1
+  for size in sizes[1:]:
+    lists += numbers  # each with brackets and a comma
+    numbers *= size or 1
+  digits = _DIGITS.get(spec.dtype.size, _DIGITS[8])
+  return len(name) + 4 + 3 * lists + digits * numbers

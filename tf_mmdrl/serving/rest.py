@@ -3,17 +3,15 @@
 https://www.tensorflow.org/tfx/serving/api_rest
 """
 
-import base64
-import binascii
-import contextlib
-import itertools
-from typing import Any, Dict, List, Mapping, NamedTuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Union
 
 import numpy as np
 import orjson
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
+from tf_mmdrl.serving.json_arrays import kind, short, tensor
+from tf_mmdrl.serving.limits import Refusal
 from tf_mmdrl.serving.models import Arrays, Model, Signature
 
 DEFAULT_SIGNATURE = "serving_default"
@@ -28,57 +26,106 @@ class Request(NamedTuple):
     inputs: arrays [B, ...] by name.
     size: B.
     by_row: whether the answer is one entry for each instance.
+    answer_bytes: what the answer takes at most.
   """
 
   signature: str
   inputs: Arrays
   size: int
   by_row: bool
+  answer_bytes: int
 
 
-def decode(body: bytes, signatures: Mapping[str, Signature]) -> Request:
-  """Reads a predict request; `UserError` says what is wrong with it."""
+def decode(
+  body: Union[bytes, bytearray],
+  signatures: Mapping[str, Signature],
+  *,
+  max_answer: int,
+) -> Request:
+  """Reads a predict request.
+
+  Args:
+    body: JSON.
+    signatures: of the model, by name.
+    max_answer: bytes of an answer.
+
+  Returns:
+    The request.
+
+  Raises:
+    UserError: says what is wrong with the body.
+    Refusal: if the answer would be too large; before the rows are read.
+  """
   content = _parse(body)
   if not isinstance(content, dict):
     raise errors.UserError(
-      f"the body must be a JSON object, got {_kind(content)}"
+      f"the body must be a JSON object, got {kind(content)}"
     )
   for key in content:
     if key not in _KEYS:
-      raise errors.unknown_name("key", key, _KEYS)
+      raise errors.unknown_name("key", short(key), _KEYS)
   name = content.get("signature_name", DEFAULT_SIGNATURE)
   if not isinstance(name, str) or name not in signatures:
-    raise errors.unknown_name("signature", str(name), signatures)
+    raise errors.unknown_name("signature", short(str(name)), signatures)
   if ("instances" in content) == ("inputs" in content):
     raise errors.UserError(
       'the body must have either "instances" (a list) or "inputs"'
     )
   specs = signatures[name].inputs
   by_row = "instances" in content
+  answer_bytes = _bounded(
+    _rows(content["instances" if by_row else "inputs"], by_row),
+    signatures[name].row_bytes,
+    max_answer,
+  )
   if by_row:
     columns = _columns(content["instances"], specs)
   else:
     columns = _named(content["inputs"], specs, '"inputs"')
   inputs = {
-    key: _tensor(key, value, specs[key]) for key, value in columns.items()
+    key: tensor(key, value, specs[key]) for key, value in columns.items()
   }
   size = _size(inputs)
   batched = {
     key: array if array.ndim else np.repeat(array, size)
     for key, array in inputs.items()
   }
-  return Request(name, batched, size, by_row)
+  return Request(name, batched, size, by_row, answer_bytes)
 
 
-def encode(outputs: Arrays, *, by_row: bool) -> bytes:
-  """The answer: `predictions` row by row, or `outputs` by name."""
+def encode(outputs: Arrays, *, by_row: bool, max_answer: int) -> bytes:
+  """The answer: `predictions` row by row, or `outputs` by name.
+
+  Args:
+    outputs: arrays [B, ...] by name.
+    by_row: whether the rows stand alone.
+    max_answer: bytes; a model that leaves its outputs' shape open may pass it.
+
+  Returns:
+    JSON.
+
+  Raises:
+    UserError: if a number is not finite, for which JSON has no word.
+    Refusal: if it is too large.
+  """
+  for name, array in outputs.items():
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+      (row, *_), *_ = np.argwhere(~np.isfinite(array))
+      raise errors.UserError(
+        f"the model's {name!r} of row {row} is not finite; the observation may"
+        " be out of its range, or hold NaN"
+      )
+  least = sum(2 * array.size for array in outputs.values())
+  _bounded(1, least, max_answer)
   key = "predictions" if by_row else "outputs"
   content: Any = {n: np.ascontiguousarray(a) for n, a in outputs.items()}
   if len(content) == 1:  # then its name is left out
     (content,) = content.values()
   elif by_row:
-    lists = zip(*(array.tolist() for array in content.values()))
-    content = [dict(zip(content, row)) for row in lists]
+    # Arrays as they are: as lists they would be ten times as large, and
+    # float32 would get the digits of float64.
+    columns = [a.tolist() if a.ndim == 1 else a for a in content.values()]
+    content = [dict(zip(content, row)) for row in zip(*columns)]
   return orjson.dumps({key: content}, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
@@ -102,11 +149,20 @@ def metadata(name: str, model: Model) -> Dict[str, Any]:
   }
 
 
-def status(number: int, failure: str = "") -> Dict[str, Any]:
-  """Whether a version answers, as TensorFlow Serving says it."""
+def status(number: int, *, served: bool, failure: str = "") -> Dict[str, Any]:
+  """Whether a version answers, as TensorFlow Serving says it.
+
+  Args:
+    number: of the version.
+    served: whether it answers; one that was damaged since it was loaded does.
+    failure: why it cannot be loaded as it is now.
+
+  Returns:
+    JSON values.
+  """
   return {
     "version": str(number),
-    "state": "END" if failure else "AVAILABLE",
+    "state": "AVAILABLE" if served else "END",
     "status": {
       "error_code": "DATA_LOSS" if failure else "OK",
       "error_message": failure,
@@ -127,12 +183,33 @@ def _describe(spec: tf.TensorSpec) -> Dict[str, Any]:
   }
 
 
-def _parse(body: bytes) -> Any:
+def _parse(body: Union[bytes, bytearray]) -> Any:
   try:
     return orjson.loads(body)
   except orjson.JSONDecodeError as error:
     hint = "; numbers must be finite" if b"NaN" in body else ""
     raise errors.UserError(f"the body is not JSON: {error}{hint}") from None
+
+
+def _rows(value: Any, by_row: bool) -> int:
+  """How many rows there seem to be; what is no list is refused later."""
+  columns = [value]
+  if isinstance(value, dict) and not by_row:
+    columns = list(value.values())
+  return max((len(c) for c in columns if isinstance(c, list)), default=1)
+
+
+def _bounded(rows: int, row_bytes: int, max_answer: int) -> int:
+  """The bytes of an answer, if they are not too many."""
+  size = rows * row_bytes
+  if size > max_answer:
+    raise Refusal(
+      413,
+      f"an answer may have {max_answer} bytes: {rows} rows of up to"
+      f" {row_bytes} bytes would have {size}; send at most"
+      f" {max_answer // row_bytes} rows",
+    )
+  return size
 
 
 def _columns(
@@ -141,7 +218,7 @@ def _columns(
   """Rows as columns."""
   if not isinstance(instances, list) or not instances:
     raise errors.UserError(
-      f'"instances" must be a list of at least one, got {_kind(instances)}'
+      f'"instances" must be a list of at least one, got {kind(instances)}'
     )
   rows = [
     _named(row, specs, f'"instances"[{index}]')
@@ -158,88 +235,15 @@ def _named(
     if len(specs) == 1:
       return dict.fromkeys(specs, value)
     raise errors.UserError(
-      f"{place} must be an object with {_list(specs)}, got {_kind(value)}"
+      f"{place} must be an object with {_list(specs)}, got {kind(value)}"
     )
   for name in value:
     if name not in specs:
-      raise errors.unknown_name(f"input in {place}", name, specs)
+      raise errors.unknown_name(f"input in {place}", short(name), specs)
   missing = [name for name in specs if name not in value]
   if missing:
     raise errors.UserError(f"{place} lacks {_list(missing)}")
   return value
-
-
-def _tensor(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
-  """An array of the spec's shape and type; [] or [B] for an unknown rank."""
-  sizes = spec.shape.as_list() if spec.shape.rank is not None else None
-  if sizes is None:
-    sizes = [None] if isinstance(value, list) else []
-  flat, shape = _flatten(name, value, sizes)
-  if spec.dtype == tf.string:
-    return np.array([_bytes(name, item) for item in flat], object)
-  return _numbers(name, flat, spec.dtype.as_numpy_dtype).reshape(shape)
-
-
-def _flatten(name: str, value: Any, sizes: List[Any]) -> Any:
-  """The numbers in order, and the shape; every level must be regular."""
-  flat, shape = [value], []
-  for depth, size in enumerate(sizes):
-    if set(map(type, flat)) != {list}:
-      wrong = next(part for part in flat if type(part) is not list)
-      raise _misshapen(name, sizes, depth, _kind(wrong))
-    lengths = set(map(len, flat))
-    if len(lengths) > 1 or not lengths <= {size or len(flat[0])} - {0}:
-      got = min(lengths - {size})
-      raise _misshapen(name, sizes, depth, f"a list of {got}")
-    shape.append(len(flat[0]))
-    flat = list(itertools.chain.from_iterable(flat))
-  return flat, shape
-
-
-def _misshapen(name: str, sizes: List[Any], depth: int, got: str) -> Exception:
-  wanted = sizes[depth] or "at least 1"
-  shape = ", ".join("B" if size is None else str(size) for size in sizes)
-  return errors.UserError(
-    f"{name!r} must have the shape [{shape}]: wanted a list of {wanted} in"
-    f" dimension {depth}, got {got}"
-  )
-
-
-def _numbers(name: str, flat: List[Any], dtype: Any) -> np.ndarray:
-  """[n] numbers, each exactly what came or the nearest float."""
-  if dtype is np.uint8:
-    # Several times faster, and as strict; what it refuses is explained below.
-    with contextlib.suppress(TypeError, ValueError):
-      return np.frombuffer(bytes(flat), np.uint8)
-  wanted = f"{name!r} must hold numbers of type {np.dtype(dtype).name}"
-  kinds = set(map(type, flat))
-  if not kinds <= {int, float, bool}:
-    wrong = next(x for x in flat if type(x) not in (int, float, bool))
-    raise errors.UserError(f"{wanted}, got {_kind(wrong)}")
-  try:
-    given = np.array(flat, np.float64 if float in kinds else np.int64)
-  except OverflowError:
-    raise errors.UserError(f"{wanted}, got one beyond 64 bits") from None
-  with np.errstate(over="ignore", invalid="ignore"):
-    made = given.astype(dtype)
-  floating = np.issubdtype(dtype, np.floating)
-  good = np.isfinite(made) if floating else made == given
-  if not good.all():
-    raise errors.UserError(f"{wanted}, got {given[~good][0]}")
-  return made
-
-
-def _bytes(name: str, item: Any) -> bytes:
-  if isinstance(item, str):
-    return item.encode()
-  try:
-    if set(item) == {"b64"}:
-      return base64.b64decode(item["b64"], validate=True)
-  except (TypeError, ValueError, binascii.Error):
-    pass  # the same message as for any other thing
-  raise errors.UserError(
-    f'{name!r} must hold strings or {{"b64": "..."}} with base64 in it'
-  )
 
 
 def _size(inputs: Arrays) -> int:
@@ -254,13 +258,3 @@ def _size(inputs: Arrays) -> int:
 
 def _list(names: Any) -> str:
   return ", ".join(repr(name) for name in names)
-
-
-def _kind(value: Any) -> str:
-  """What a JSON value is, shortly."""
-  if isinstance(value, dict):
-    return "an object"
-  if isinstance(value, list):
-    return "a list" if value else "an empty list"
-  text = orjson.dumps(value).decode()
-  return text if len(text) <= 40 else f"{text[:40]}..."

@@ -1,5 +1,6 @@
 """A policy as a SavedModel that plain TensorFlow loads, and back."""
 
+import contextlib
 import json
 import pathlib
 import tempfile
@@ -8,6 +9,7 @@ from typing import (
   Any,
   Callable,
   Dict,
+  Iterator,
   Mapping,
   NamedTuple,
   Optional,
@@ -17,14 +19,12 @@ from typing import (
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.serving import directories, signatures
+from tf_mmdrl.serving import directories, manifests, signatures
 
 if TYPE_CHECKING:
   from tf_agents.networks import network
 
 _METADATA = "metadata.json"
-# Where TensorFlow Serving wants files that it should leave alone.
-_EXTRAS = "assets.extra"
 
 
 def publish(
@@ -44,7 +44,8 @@ def publish(
     net: observation -> particles.
     directory: of the versions, as TensorFlow Serving expects it.
     number: of this version.
-    metadata: JSON values, kept as `assets/metadata.json`.
+    metadata: JSON values, kept as `assets/metadata.json` with the format's
+      number.
     extras: each writes something into a directory, `assets.extra`.
 
   Returns:
@@ -58,12 +59,14 @@ def publish(
     with directories.publishing(directory, number) as path:
       with tempfile.TemporaryDirectory() as beside:
         file = pathlib.Path(beside, _METADATA)
-        file.write_text(json.dumps(metadata or {}, indent=2) + "\n")
+        content = {"format": manifests.FORMAT, **(metadata or {})}
+        file.write_text(json.dumps(content, indent=2) + "\n")
         module.metadata = tf.saved_model.Asset(str(file))
         tf.saved_model.save(module, str(path), signatures=functions)
       for write in extras:
-        (path / _EXTRAS).mkdir(exist_ok=True)
-        write(path / _EXTRAS)
+        (path / manifests.EXTRAS).mkdir(exist_ok=True)
+        write(path / manifests.EXTRAS)
+      manifests.write(path)
   except tf.errors.OpError as error:  # TensorFlow's own word for a full disk
     raise OSError(error.message.splitlines()[0]) from error
   return directory / str(number)
@@ -80,16 +83,70 @@ def metadata(directory: pathlib.Path, number: int) -> Dict[str, Any]:
     raise errors.UserError(f"{str(path)!r} cannot be read: {error}") from None
 
 
+@contextlib.contextmanager
+def opening(directory: pathlib.Path, number: int) -> Iterator[bool]:
+  """Makes sure that a version is what was published, before it is loaded.
+
+  Whatever fails in the files then, also inside of the `with`, becomes one line
+  that names the version: TensorFlow raises nearly anything for damaged files,
+  IndexError, RuntimeError and TypeError among others.
+
+  Args:
+    directory: of the versions.
+    number: of the version.
+
+  Yields:
+    Whether it could be checked: earlier exports and the models of others have
+    no manifest.
+
+  Raises:
+    DamagedVersionError: if it is not what was published, or holds links.
+  """
+  path = directory / str(number)
+  try:
+    if path.is_symlink():
+      raise errors.UserError("it is a link; copy what it leads to")
+    checked = manifests.verify(path)
+    if not checked and metadata(directory, number).get("format", 1) > 1:
+      raise errors.UserError(f"{manifests.MANIFEST!r} is missing")
+    yield checked
+  except Exception as error:
+    raise _unusable(directory, number, error) from error
+
+
+def _unusable(
+  directory: pathlib.Path, number: int, error: Exception
+) -> manifests.DamagedVersionError:
+  reason = (str(error) or type(error).__name__).splitlines()[0]
+  there = directories.versions(directory)
+  others = ", ".join(str(other) for other in there if other != number)
+  advice = f"; there are also {others}" if others else ""
+  return manifests.DamagedVersionError(
+    f"version {number} in {str(directory)!r} cannot be used: {reason}; export"
+    f" it again with mmdrl export{advice}"
+  )
+
+
+def unchecked(number: int) -> str:
+  """What to tell of a version without a manifest."""
+  return (
+    f"version {number} has no manifest, so whether its files are whole cannot"
+    " be checked; mmdrl export writes one"
+  )
+
+
 class Policy(NamedTuple):
   """A loaded version.
 
   Attributes:
     number: of the version.
     network: observations [B, ...] -> distributions [B, A, N].
+    checked: whether its files were compared with a manifest.
   """
 
   number: int
   network: "network.Network"
+  checked: bool
 
 
 def load(
@@ -108,12 +165,13 @@ def load(
     The policy.
   """
   number = directories.find(directory, number)
-  path = directory / str(number) / "variables" / "variables"
-  reader = tf.train.load_checkpoint(str(path))
-  for index, variable in enumerate(net.variables):
-    key = f"model_variables/{index}/.ATTRIBUTES/VARIABLE_VALUE"
-    if variable is getattr(net, "unit", None) and not reader.has_tensor(key):
-      variable.assign(1.0)  # exported when networks had no unit
-      continue
-    variable.assign(reader.get_tensor(key))
-  return Policy(number, net)
+  with opening(directory, number) as checked:
+    path = directory / str(number) / "variables" / "variables"
+    reader = tf.train.load_checkpoint(str(path))
+    for index, variable in enumerate(net.variables):
+      key = f"model_variables/{index}/.ATTRIBUTES/VARIABLE_VALUE"
+      if variable is getattr(net, "unit", None) and not reader.has_tensor(key):
+        variable.assign(1.0)  # exported when networks had no unit
+        continue
+      variable.assign(reader.get_tensor(key))
+  return Policy(number, net, checked)

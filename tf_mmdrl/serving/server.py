@@ -2,19 +2,27 @@
 
 import asyncio
 import concurrent.futures
-import dataclasses
+import functools
 import pathlib
 import re
+import ssl
 import time
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, TypeVar
 
 import orjson
 import tensorflow as tf
 from aiohttp import web
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.serving import directories, rest
+from tf_mmdrl.serving import (
+  bodies,
+  connections,
+  directories,
+  rest,
+  saved_model,
+)
 from tf_mmdrl.serving.batching import Batcher
+from tf_mmdrl.serving.limits import Limits, Place, Refusal, UnderWay
 from tf_mmdrl.serving.models import Signature
 from tf_mmdrl.serving.server_metrics import Metrics
 from tf_mmdrl.serving.store import Served, Store
@@ -23,33 +31,10 @@ _ADDRESS = re.compile(
   r"/v1/models/(?P<name>[^/:]+)(/versions/(?P<version>[^/:]+))?"
   r"(?P<verb>|/metadata|:predict)"
 )
+# Bytes of JSON that are read or written faster than another thread is asked.
+_SMALL = 2**16
 
-
-@dataclasses.dataclass(frozen=True)
-class Limits:
-  """What a client may ask for.
-
-  Attributes:
-    body_bytes: of one request.
-    concurrent: predictions under way; more are told to come back.
-    seconds: for a client to send a body, and for the model to answer.
-    idle_seconds: before a connection without a request is closed.
-    batch: observations put together in one run of the model.
-  """
-
-  body_bytes: int = 8 * 2**20
-  concurrent: int = 128
-  seconds: float = 10.0
-  idle_seconds: float = 60.0
-  batch: int = 64
-
-
-class Refusal(errors.UserError):
-  """A request that gets another status than 400."""
-
-  def __init__(self, status: int, text: str):
-    super().__init__(text)
-    self.status = status
+_Result = TypeVar("_Result")
 
 
 class Server:
@@ -63,6 +48,7 @@ class Server:
     limits: Optional[Limits] = None,
     count: int = 1,
     poll_seconds: float = 2.0,
+    token: Optional[str] = None,
     log: Callable[[str], None] = print,
   ):
     """Loads nothing yet.
@@ -73,42 +59,55 @@ class Server:
       limits: what a client may ask for; the defaults if None.
       count: how many of the newest versions to serve.
       poll_seconds: between two looks for a newer one.
+      token: that clients must show; None lets everyone in.
       log: told what happens.
     """
     self._directory = directory
     self._name = name
     self._limits = limits or Limits()
     self._poll_seconds = poll_seconds
+    self._token = token
     self._log = log
     self._metrics = Metrics()
+    self._under_way = UnderWay(self._limits)
     # One thread: a run of the model uses all cores by itself.
     self._executor = concurrent.futures.ThreadPoolExecutor(1)
+    # One more, for JSON that is large: one at a time, so that it is there once.
+    self._coder = concurrent.futures.ThreadPoolExecutor(1)
     self._store = Store(directory, count=count, make_batcher=self._batcher)
-    self._runner: Optional[web.ServerRunner] = None
+    self._http: Optional[web.Server] = None
+    self._sockets: Optional[asyncio.AbstractServer] = None
     self._poller: Optional[asyncio.Task[None]] = None
 
-  async def start(self, host: str, port: int) -> int:
+  async def start(
+    self, host: str, port: int, tls: Optional[ssl.SSLContext] = None
+  ) -> int:
     """Loads the model and listens; returns the port, chosen if it was 0."""
-    await self._refresh()
+    try:
+      await self._refresh()
+    except OSError as error:
+      raise errors.UserError(
+        f"cannot read {str(self._directory)!r}: {error.strerror}"
+      ) from None
     if not self._store.numbers:
       failures = "; ".join(self._store.failures.values())
       if failures:
         raise errors.UserError(failures)
       raise directories.nothing_in(pathlib.Path(self._directory))
     # Not an Application: its routing is a good part of a small request's time.
-    server = web.Server(
-      self._answer,
-      request_factory=self._request,
-      access_log=None,
-      keepalive_timeout=self._limits.idle_seconds,
-      lingering_time=1.0,  # to take the rest of a body that was refused
+    self._http = web.Server(self._answer, request_factory=_request)
+    connection = functools.partial(
+      connections.Connection,
+      self._http,
+      self._limits,
+      count=self._metrics.count,
+      log=self._log,
     )
-    self._runner = web.ServerRunner(
-      server, shutdown_timeout=self._limits.seconds
-    )
-    await self._runner.setup()
+    handshake = None if tls is None else self._limits.seconds
     try:
-      await web.TCPSite(self._runner, host, port).start()
+      self._sockets = await asyncio.get_running_loop().create_server(
+        connection, host, port, ssl=tls, ssl_handshake_timeout=handshake
+      )
     except OSError as error:
       reason = str(error.strerror).rpartition(": ")[2]
       raise errors.UserError(
@@ -116,22 +115,18 @@ class Server:
         " --port"
       ) from None
     self._poller = asyncio.create_task(self._poll())
-    return self._runner.addresses[0][1]
+    return self._sockets.sockets[0].getsockname()[1]
 
   async def stop(self) -> None:
     """Answers what is under way, then closes."""
     if self._poller is not None:
       self._poller.cancel()
-    if self._runner is not None:
-      await self._runner.cleanup()
+    if self._sockets is not None and self._http is not None:
+      self._sockets.close()
+      self._http.pre_shutdown()
+      await self._http.shutdown(self._limits.seconds)
     self._executor.shutdown()
-
-  def _request(self, message, payload, protocol, writer, task):
-    """aiohttp's request, with our limit of its body."""
-    loop, limit = asyncio.get_running_loop(), self._limits.body_bytes
-    return web.BaseRequest(
-      message, payload, protocol, writer, task, loop, client_max_size=limit
-    )
+    self._coder.shutdown()
 
   def _batcher(self, signature: Signature) -> Batcher:
     return Batcher(
@@ -154,109 +149,151 @@ class Server:
     for number in await self._store.refresh():
       self._metrics.reloads += 1
       self._log(f"version {number} is served")
+      if not self._store.get(number).model.checked:
+        self._log(saved_model.unchecked(number))
     for number, text in self._store.failures.items():
       if before.get(number) != text:
         self._log(f"version {number} is passed over: {text}")
 
   async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-    """Answers any request; what went wrong becomes a status and one line."""
+    """Answers any request; its place is free again when the answer is sent."""
+    place = Place(self._under_way)
     try:
-      response = await self._route(request)
-    except Refusal as error:
-      response = _error(error.status, str(error))
-    except errors.UserError as error:
-      response = _error(400, str(error))
-    except tf.errors.InvalidArgumentError as error:
-      response = _error(400, _reason(error))
-    except Exception as error:  # a fault of ours must not end the connection
-      self._log(f"{type(error).__name__} at {request.path}: {error}")
-      response = _error(500, "the server failed; its log says why")
-    self._metrics.count(response.status)
-    return response
+      response = await self._response(request, place)
+      self._metrics.count(response.status)
+      await self._send(request, response)
+      return response
+    finally:
+      place.leave()
 
-  async def _route(self, request: web.BaseRequest) -> web.Response:
+  async def _response(
+    self, request: web.BaseRequest, place: Place
+  ) -> web.Response:
+    """What went wrong becomes a status and one line."""
+    try:
+      return await self._route(request, place)
+    except Refusal as error:
+      return connections.error(error.status, str(error))
+    except errors.UserError as error:
+      return connections.error(400, str(error))
+    except tf.errors.InvalidArgumentError as error:
+      return connections.error(400, _reason(error))
+    except Exception as error:  # a fault of ours must not end the connection
+      reason = (str(error) or "no reason").splitlines()[0]
+      self._log(f"{type(error).__name__} at {request.path!r}: {reason}")
+      return connections.error(500, "the server failed; its log says why")
+
+  async def _send(
+    self, request: web.BaseRequest, response: web.StreamResponse
+  ) -> None:
+    """Sends an answer; a client that does not take it is cut off."""
+    if request.transport is None:
+      return
+    clock = asyncio.get_running_loop().call_later(
+      self._limits.seconds, request.transport.abort
+    )
+    try:
+      await response.prepare(request)
+      await response.write_eof()
+    except ConnectionError:
+      pass  # aiohttp finds the same, and ends the connection
+    finally:
+      clock.cancel()
+      protocol = request.protocol
+      assert isinstance(protocol, connections.Connection)
+      protocol.ended()
+
+  async def _route(
+    self, request: web.BaseRequest, place: Place
+  ) -> web.Response:
     path = request.path
+    if path == "/healthz":  # says nothing that needs a token
+      _require(request, "GET")
+      return web.Response(text="ok\n")
+    given = request.headers.get("Authorization")
+    if self._token is not None and not connections.allowed(given, self._token):
+      raise Refusal(401, "this server wants Authorization: Bearer TOKEN")
     found = _ADDRESS.fullmatch(path)
     if found and found["verb"] == ":predict":
       _require(request, "POST")
-      return await self._predict(request, found)
-    if not found and path not in ("/healthz", "/metrics"):
+      return await self._predict(request, self._find(found), place)
+    if not found and path != "/metrics":
       raise Refusal(404, f"there is nothing at {path}; see /v1/models/NAME")
     _require(request, "GET")
     if found:
       return self._describe(found)
-    if path == "/healthz":
-      return web.Response(text="ok\n")
-    return web.Response(text=self._metrics.text(self._store.numbers[-1]))
+    return web.Response(
+      text=self._metrics.text(self._store.numbers[-1], self._under_way.count)
+    )
 
   def _describe(self, address: "re.Match[str]") -> web.Response:
     """The signatures and origin of a version, or the state of all."""
     served = self._find(address)
     if address["verb"] == "/metadata":
       return _json(rest.metadata(self._name, served.model))
-    states = self._store.failures | dict.fromkeys(self._store.numbers, "")
+    numbers, failures = self._store.numbers, self._store.failures
     content = [
-      rest.status(number, failure)
-      for number, failure in sorted(states.items(), reverse=True)
+      rest.status(
+        number, served=number in numbers, failure=failures.get(number, "")
+      )
+      for number in sorted({*numbers, *failures}, reverse=True)
       if address["version"] in (None, str(number))
     ]
     return _json({"model_version_status": content})
 
   async def _predict(
-    self, request: web.BaseRequest, address: "re.Match[str]"
+    self, request: web.BaseRequest, served: Served, place: Place
   ) -> web.Response:
-    if self._metrics.in_flight >= self._limits.concurrent:
-      raise Refusal(503, "too many requests are under way; try again")
     started = time.perf_counter()
-    self._metrics.in_flight += 1
+    most = self._limits.answer_bytes
+    place.enter()
     try:
-      served = self._find(address)
-      body = await self._body(request)
-      wanted = rest.decode(body, served.model.signatures)
+      body = await bodies.read(request, self._limits, place)
+      decode = functools.partial(rest.decode, max_answer=most)
+      wanted = await self._code(
+        len(body), decode, body, served.model.signatures
+      )
+      del body  # what it said takes its place
+      place.take(wanted.answer_bytes)
       outputs = await served.batchers[wanted.signature].submit(
         wanted.inputs, wanted.size, self._limits.seconds
       )
+      encode = functools.partial(
+        rest.encode, by_row=wanted.by_row, max_answer=most
+      )
+      answer = await self._code(wanted.answer_bytes, encode, outputs)
     except TimeoutError:
       raise Refusal(504, "the model did not answer in time") from None
     finally:
-      self._metrics.in_flight -= 1
       self._metrics.seconds.observe(time.perf_counter() - started)
-    return web.Response(
-      body=rest.encode(outputs, by_row=wanted.by_row),
-      content_type="application/json",
-    )
+    return web.Response(body=answer, content_type="application/json")
+
+  async def _code(
+    self, size: int, function: Callable[..., _Result], *args: Any
+  ) -> _Result:
+    """Reads or writes JSON, where it holds up nobody if it is large."""
+    if size <= _SMALL:
+      return function(*args)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(self._coder, function, *args)
 
   def _find(self, address: "re.Match[str]") -> Served:
     """The version that an address names."""
     name, version = address["name"], address["version"]
     if name != self._name:
       raise Refusal(404, f"unknown model {name!r}; there is {self._name!r}")
-    try:
-      return self._store.get(None if version is None else int(version))
-    except (KeyError, ValueError):
-      there = ", ".join(map(str, self._store.numbers))
-      raise Refusal(
-        404, f"version {version} is not served; there is {there}"
-      ) from None
+    numbers = {str(number): number for number in self._store.numbers}
+    if version is not None and version not in numbers:  # "07" is not 7
+      there = ", ".join(numbers)
+      raise Refusal(404, f"version {version} is not served; there is {there}")
+    return self._store.get(None if version is None else numbers[version])
 
-  async def _body(self, request: web.BaseRequest) -> bytes:
-    limits = self._limits
-    # Not wait_for, which makes a task of every request.
-    clock = asyncio.get_running_loop().call_later(
-      limits.seconds, request.content.set_exception, asyncio.TimeoutError()
-    )
-    try:
-      if (request.content_length or 0) > limits.body_bytes:
-        raise web.HTTPRequestEntityTooLarge(limits.body_bytes)
-      return await request.read()
-    except web.HTTPRequestEntityTooLarge:
-      size = limits.body_bytes
-      raise Refusal(413, f"a body may have {size} bytes; send less") from None
-    except asyncio.TimeoutError:
-      seconds = f"{limits.seconds:g} s"
-      raise Refusal(408, f"the body did not come in {seconds}") from None
-    finally:
-      clock.cancel()
+
+def _request(message, payload, protocol, writer, task):
+  """aiohttp's request; the connection learns that its headers have come."""
+  protocol.began()
+  loop = asyncio.get_running_loop()
+  return web.BaseRequest(message, payload, protocol, writer, task, loop)
 
 
 def _require(request: web.BaseRequest, method: str) -> None:
@@ -267,15 +304,6 @@ def _require(request: web.BaseRequest, method: str) -> None:
 def _json(content: Any) -> web.Response:
   body = orjson.dumps(content, option=orjson.OPT_INDENT_2)
   return web.Response(body=body, content_type="application/json")
-
-
-def _error(status: int, text: str) -> web.Response:
-  return web.Response(
-    body=orjson.dumps({"error": text}),
-    status=status,
-    headers={"Retry-After": "1"} if status == 503 else None,
-    content_type="application/json",
-  )
 
 
 def _reason(error: tf.errors.InvalidArgumentError) -> str:

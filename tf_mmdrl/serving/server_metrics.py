@@ -42,7 +42,6 @@ class Metrics:
     seconds: how long predictions took.
     rows: the sizes of the batches that ran.
     reloads: versions loaded since the start.
-    in_flight: requests for predictions that are being answered.
   """
 
   def __init__(self) -> None:
@@ -53,15 +52,22 @@ class Metrics:
       "mmdrl_batch_rows", "Observations in one run of the model.", ROWS
     )
     self.reloads = 0
-    self.in_flight = 0
     self._answers: Dict[int, int] = collections.Counter()
 
   def count(self, status: int) -> None:
     """Counts an answer."""
     self._answers[status] += 1
 
-  def text(self, version: int) -> str:
-    """All of it, as Prometheus reads it."""
+  def text(self, version: int, under_way: int) -> str:
+    """All of it, as Prometheus reads it.
+
+    Args:
+      version: the newest that is served.
+      under_way: predictions that are not answered yet.
+
+    Returns:
+      Lines of text.
+    """
     name = "mmdrl_requests_total"
     lines = _head(name, "Answers by status.", "counter")
     for status, number in sorted(self._answers.items()):
@@ -69,7 +75,7 @@ class Metrics:
     lines += self.seconds.lines() + self.rows.lines()
     for name, help_line, kind, value in (
       ("mmdrl_reloads_total", "Versions loaded.", "counter", self.reloads),
-      ("mmdrl_in_flight", "Predictions under way.", "gauge", self.in_flight),
+      ("mmdrl_in_flight", "Predictions under way.", "gauge", under_way),
       ("mmdrl_version", "The newest version served.", "gauge", version),
     ):
       lines += [*_head(name, help_line, kind), f"{name} {value}"]

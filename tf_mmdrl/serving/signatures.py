@@ -86,10 +86,22 @@ def _action_bytes(net: "network.Network") -> Any:
       f"each of observation_bytes must have {size} bytes",
     )
     with tf.control_dependencies([check]):
-      numbers = tf.io.decode_raw(observation_bytes, spec.dtype)
+      numbers = _finite(tf.io.decode_raw(observation_bytes, spec.dtype))
     return greedy(returns(net, tf.reshape(numbers, [-1, *spec.shape])))
 
   return action_bytes
+
+
+def _finite(numbers: tf.Tensor) -> tf.Tensor:
+  """Numbers, if all of them are: bytes can be NaN, unlike JSON."""
+  if not numbers.dtype.is_floating:
+    return numbers
+  check = tf.debugging.Assert(
+    tf.reduce_all(tf.math.is_finite(numbers)),
+    ["observation_bytes must hold finite numbers", "got NaN or infinity"],
+  )
+  with tf.control_dependencies([check]):
+    return tf.identity(numbers)
 
 
 def _particles(net: "network.Network") -> Any:

@@ -2,14 +2,14 @@
 
 import asyncio
 import pathlib
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.serving import directories
+from tf_mmdrl.serving import directories, manifests
 from tf_mmdrl.serving.batching import Batcher
 from tf_mmdrl.serving.models import Model, Signature, open_model
 
-_Identity = Tuple[int, int]
+_Identity = Tuple[Any, ...]
 
 
 class Served(NamedTuple):
@@ -135,9 +135,5 @@ class Store:
     return True
 
   def _identity(self, number: int) -> _Identity:
-    """Changes when a version of the same number is published again."""
-    try:
-      status = (self._directory / str(number)).stat()
-      return status.st_ino, status.st_mtime_ns
-    except FileNotFoundError:  # removed this moment
-      return 0, 0
+    """Changes when a version is published again, or its files change."""
+    return manifests.identity(self._directory / str(number))

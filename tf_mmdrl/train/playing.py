@@ -4,7 +4,7 @@
 """
 
 import pathlib
-from typing import Callable, Dict, NamedTuple, Optional
+from typing import Callable, Dict, NamedTuple, Optional, Union
 
 import tensorflow as tf
 from tf_agents.specs import tensor_spec
@@ -18,7 +18,7 @@ from tf_mmdrl.policies.player import Act, by_scores
 from tf_mmdrl.policies.scores import Mean
 from tf_mmdrl.serving import models
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import factories
+from tf_mmdrl.train import factories, runs
 from tf_mmdrl.train.run_directory import RunDirectory
 
 
@@ -74,16 +74,17 @@ def open_run(
   environment.close()
   network = factories.network(config, observation, action)
   network.create_variables()
-  number = serving.load(network, directory.export, version).number
+  loaded = serving.load(network, directory.export, version)
+  _tell_unchecked(loaded)
 
   def returns(observations: tf.Tensor) -> ReturnDistribution:
     output, _ = network(observations)
     return ReturnDistribution.of(output)
 
   return ExportedPolicy(
-    number,
+    loaded.number,
     config,
-    serving.metadata(directory.export, number).get("score"),
+    serving.metadata(directory.export, loaded.number).get("score"),
     tf.TensorSpec(observation.shape, observation.dtype),
     network.num_actions,
     returns,
@@ -96,6 +97,7 @@ def open_export(
 ) -> ExportedPolicy:
   """A SavedModel of a directory of versions; the run need not be there."""
   model = models.open_model(path, version)
+  _tell_unchecked(model)
   for name in ("action", "particles"):
     if name not in model.signatures:
       raise errors.unknown_name("signature", name, model.signatures)
@@ -168,6 +170,11 @@ def for_episodes(config: configs.Config, episodes: str) -> configs.Config:
   group = config.evaluation
   shares = [n for n in range(1, group.num_envs + 1) if not group.episodes % n]
   return config.replace(evaluation=dict(num_envs=max(shares)))
+
+
+def _tell_unchecked(loaded: Union[serving.Policy, models.Model]) -> None:
+  if not loaded.checked:
+    runs.warn(serving.unchecked(loaded.number))
 
 
 def _act(policy: ExportedPolicy, name: str) -> Act:

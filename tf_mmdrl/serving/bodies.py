@@ -1,0 +1,62 @@
+"""Reads the body of a request, within limits of size and time."""
+
+import asyncio
+
+from aiohttp import web
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.serving.limits import Limits, Place, Refusal
+
+
+async def read(
+  request: web.BaseRequest, limits: Limits, place: Place
+) -> bytearray:
+  """The body, without its compression.
+
+  Args:
+    request: whose body it is.
+    limits: of its size and time.
+    place: keeps the bytes of the body, before they come.
+
+  Returns:
+    Bytes. Not `request.read()`, which would keep them with the request.
+
+  Raises:
+    UserError: what is wrong with it; a `Refusal` if it is not a 400.
+  """
+  place.take(_expected(request, limits.body_bytes))
+  # Not wait_for, which makes a task of every request.
+  clock = asyncio.get_running_loop().call_later(
+    limits.seconds, request.content.set_exception, asyncio.TimeoutError()
+  )
+  try:
+    return await _all(request, limits.body_bytes)
+  except asyncio.TimeoutError:
+    raise Refusal(
+      408, f"the body did not come in {limits.seconds:g} s"
+    ) from None
+  except web.RequestPayloadError as error:  # gzip or chunks that are none
+    reason = (str(error) or "it is malformed").splitlines()[0]
+    raise errors.UserError(f"the body cannot be read: {reason}") from None
+  except ConnectionError:
+    raise errors.UserError("the client left before its body came") from None
+  finally:
+    clock.cancel()
+
+
+async def _all(request: web.BaseRequest, limit: int) -> bytearray:
+  body = bytearray()
+  if (request.content_length or 0) <= limit:
+    while len(body) <= limit:
+      chunk = await request.content.readany()
+      if not chunk:
+        return body
+      body += chunk
+  raise Refusal(413, f"a body may have {limit} bytes; send less")
+
+
+def _expected(request: web.BaseRequest, limit: int) -> int:
+  """The most bytes that a body can have in memory."""
+  if request.content_length is None or "Content-Encoding" in request.headers:
+    return limit
+  return min(request.content_length, limit)

@@ -1,0 +1,141 @@
+"""A connection to the server: who, how many, how long; errors in one line."""
+
+import asyncio
+import hmac
+from typing import Any, Callable, Optional
+
+import orjson
+from aiohttp import web
+
+from tf_mmdrl.serving.limits import Limits
+
+_FULL = (
+  b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
+  b"Connection: close\r\nContent-Length: 0\r\n\r\n"
+)
+
+
+def error(status: int, text: str) -> web.Response:
+  """An answer that says in one line what is wrong."""
+  headers = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}
+  sendable = text.encode(errors="replace").decode()  # bytes that were no UTF-8
+  return web.Response(
+    body=orjson.dumps({"error": sendable}),
+    status=status,
+    headers=headers.get(status),
+    content_type="application/json",
+  )
+
+
+def allowed(authorization: Optional[str], token: str) -> bool:
+  """Whether an Authorization header carries the token.
+
+  The comparison takes as long for a token that is nearly right as for any.
+  """
+  scheme, _, given = (authorization or "").partition(" ")
+  shown = given.strip().encode(errors="replace")
+  same = hmac.compare_digest(shown, token.encode())
+  return same and scheme.lower() == "bearer"
+
+
+class Connection(web.RequestHandler):
+  """aiohttp's, but slow headers are cut, and no client causes a traceback."""
+
+  __slots__ = ("_limits", "_count", "_log", "_server", "_clock", "_busy")
+
+  def __init__(
+    self,
+    server: web.Server,
+    limits: Limits,
+    *,
+    count: Callable[[int], None],
+    log: Callable[[str], None],
+  ):
+    """Waits to be connected.
+
+    Args:
+      server: whose connection it is.
+      limits: what a client may ask for.
+      count: told the status of an answer to what was no HTTP.
+      log: told of faults that are not the client's.
+    """
+    super().__init__(
+      server,
+      loop=asyncio.get_running_loop(),
+      access_log=None,  # type: ignore[arg-type]
+      keepalive_timeout=limits.idle_seconds,
+      lingering_time=1.0,  # to take the rest of a body that was refused
+    )
+    self._limits = limits
+    self._count = count
+    self._log = log
+    self._server: Optional[web.Server] = server
+    self._clock: Optional[asyncio.TimerHandle] = None
+    self._busy = False
+
+  def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    """Begins, unless there are too many."""
+    assert self._server is not None
+    assert isinstance(transport, asyncio.Transport)
+    if len(self._server.connections) >= self._limits.connections:
+      self._server = None
+      self._count(503)
+      transport.write(_FULL)
+      transport.close()
+      return
+    super().connection_made(transport)
+    self._wait(transport)
+
+  def data_received(self, data: bytes) -> None:
+    """Takes bytes; headers that began must be whole in time."""
+    if self._server is None:  # refused
+      return
+    if not self._busy and self._clock is None and self.transport is not None:
+      self._wait(self.transport)
+    super().data_received(data)
+
+  def connection_lost(self, exc: Optional[BaseException]) -> None:
+    """Ends."""
+    self.began()
+    super().connection_lost(exc)
+
+  def began(self) -> None:
+    """The headers of a request are whole."""
+    self._busy = True
+    if self._clock is not None:
+      self._clock.cancel()
+      self._clock = None
+
+  def ended(self) -> None:
+    """The answer is sent; what comes now are headers."""
+    self._busy = False
+
+  def _wait(self, transport: asyncio.Transport) -> None:
+    loop = asyncio.get_running_loop()
+    self._clock = loop.call_later(self._limits.seconds, transport.abort)
+
+  def handle_error(
+    self,
+    request: web.BaseRequest,
+    status: int = 500,
+    exc: Optional[BaseException] = None,
+    message: Optional[str] = None,
+  ) -> web.StreamResponse:
+    """The answer to what is no HTTP, in the form of the other errors."""
+    if request.writer.output_size > 0:
+      raise ConnectionError("the answer was begun already")
+    self._count(status)
+    text = "the server failed; its log says why"
+    if status == 400:
+      reason = str(message or exc or "").splitlines() or ["malformed"]
+      text = f"this is no HTTP request: {reason[0].strip().rstrip(':')}"
+    elif exc is not None:
+      self._log(f"{type(exc).__name__}: {exc}")
+    response = error(status, text)
+    response.force_close()
+    return response
+
+  def log_exception(self, *args: Any, **kw: Any) -> None:
+    """One line instead of a traceback."""
+    cause = kw.get("exc_info")
+    self._log(f"{args[0]}: {type(cause).__name__}: {cause}".splitlines()[0])
