@@ -243,6 +243,7 @@ def test_compressed_bodies_are_read_and_garbage_is_told(small, encoding):
     status, answer = small.request("POST", _PATH, bad, headers)
     assert status == 400, (bad, answer)
     assert "\n" not in answer["error"]
+  assert small.log == ["version 1 is served"]
 
 
 def test_a_small_body_that_unpacks_to_a_large_one_is_refused(small):

@@ -158,6 +158,18 @@ def test_damage_that_cannot_be_checked_is_one_line_too(
   assert "\n" not in str(e.value)
 
 
+def test_a_damaged_fingerprint_is_no_traceback(version, capfd, caplog):
+  """TensorFlow itself logs one, and loads the model."""
+  _forget_the_manifest(version)
+  _truncate(version / "fingerprint.pb")
+  with pytest.raises(UserError, match="cannot be used: .*ingerprint"):
+    models.open_model(version.parent)
+  assert not caplog.records
+  assert "Traceback" not in capfd.readouterr().err
+  (version / "fingerprint.pb").unlink()
+  models.open_model(version.parent)
+
+
 def test_weights_of_another_network_are_told(run, published, capsys):
   shutil.copytree(published / "7", run / "export" / "999")
   try:

@@ -195,6 +195,17 @@ def test_answers_that_are_just_small_enough_are_not_refused():
   assert _decode({"instances": [_ROW] * 100}).answer_bytes == 1000
 
 
+@pytest.mark.parametrize("item", ["[],", "{},"])
+def test_too_many_lists_or_objects_are_refused_before_they_are_made(item):
+  body = ("[" + item * 2**19)[:-1].encode() + b"]"
+  with pytest.raises(
+    limits.Refusal, match="524288 lists and objects, got 524289"
+  ):
+    _decode(body)
+  with pytest.raises(UserError, match="must be a JSON object"):
+    _decode(body[: -len(item) - 1] + b"]")
+
+
 def test_an_answer_that_grew_is_refused():
   """A model may leave its outputs' shapes open."""
   grown = {"x": np.zeros([1, 501], np.uint8)}

@@ -355,7 +355,7 @@ def test_bad_versions_hide_no_good_ones_at_the_start_and_later(tmp_path):
     assert states.pop(10) == ("AVAILABLE", "")
     assert sorted(states) == [11, 12, 13]
     for state, reason in states.values():
-      assert state == "END" and "cannot be used: " in reason
+      assert state == "END" and "export it again" in reason
     aside = tmp_path / "aside"
     for number, how in enumerate(kinds, 21):  # all of them appear at once
       _damaged_copy(good, aside / str(number), how)
@@ -369,9 +369,7 @@ def test_bad_versions_hide_no_good_ones_at_the_start_and_later(tmp_path):
     states = _states(server)
     assert states.pop(20) == ("AVAILABLE", "")
     assert sorted(states) == [21, 22, 23]
-    assert not any(
-      "Error" in line or "Traceback" in line for line in server.log
-    )
+    assert not any("\n" in line for line in server.log)
 
 
 def test_a_version_that_is_completed_later_is_served_then(tmp_path):
@@ -432,7 +430,7 @@ def test_nothing_outside_of_the_directory_is_loaded(tmp_path):
   (tmp_path / "here").mkdir()
   (tmp_path / "here" / "1").symlink_to(tmp_path / "elsewhere" / "1")
   with (
-    pytest.raises(UserError, match="cannot be used: it is a link; copy"),
+    pytest.raises(UserError, match="can be used: 1: it is a link; copy"),
     serving_fixtures.serving(tmp_path / "here"),
   ):
     pass

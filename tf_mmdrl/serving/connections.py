@@ -9,6 +9,8 @@ from aiohttp import web
 
 from tf_mmdrl.serving.limits import Limits
 
+# Bytes of an answer that are given to the system at a time.
+_PIECE = 2**18
 _FULL = (
   b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
   b"Connection: close\r\nContent-Length: 0\r\n\r\n"
@@ -18,13 +20,40 @@ _FULL = (
 def error(status: int, text: str) -> web.Response:
   """An answer that says in one line what is wrong."""
   headers = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}
-  sendable = text.encode(errors="replace").decode()  # bytes that were no UTF-8
+  # An address can hold anything, also ends of lines and bytes that are no text.
+  line = "".join(sign if sign.isprintable() else "?" for sign in text)
   return web.Response(
-    body=orjson.dumps({"error": sendable}),
+    body=orjson.dumps({"error": line}),
     status=status,
     headers=headers.get(status),
     content_type="application/json",
   )
+
+
+async def send(
+  request: web.BaseRequest, response: web.Response
+) -> web.StreamResponse:
+  """Sends an answer; a large one in pieces, because asyncio copies what waits.
+
+  Args:
+    request: what is answered.
+    response: the answer.
+
+  Returns:
+    What was sent.
+  """
+  body = response.body
+  if not isinstance(body, bytes) or len(body) <= _PIECE:
+    await response.prepare(request)
+    await response.write_eof()
+    return response
+  stream = web.StreamResponse(status=response.status, headers=response.headers)
+  stream.content_length = len(body)
+  await stream.prepare(request)
+  for start in range(0, len(body), _PIECE):
+    await stream.write(memoryview(body)[start : start + _PIECE])
+  await stream.write_eof()
+  return stream
 
 
 def allowed(authorization: Optional[str], token: str) -> bool:
@@ -136,6 +165,7 @@ class Connection(web.RequestHandler):
     return response
 
   def log_exception(self, *args: Any, **kw: Any) -> None:
-    """One line instead of a traceback."""
+    """One line instead of a traceback; none for what a client did."""
     cause = kw.get("exc_info")
-    self._log(f"{args[0]}: {type(cause).__name__}: {cause}".splitlines()[0])
+    if not isinstance(cause, web.RequestPayloadError):
+      self._log(f"{args[0]}: {type(cause).__name__}: {cause}".splitlines()[0])

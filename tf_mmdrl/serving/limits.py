@@ -8,8 +8,8 @@ from tf_mmdrl.core import errors
 # counted with: its numbers of eight bytes each were at least two characters,
 # and an answer stands in a buffer and in the socket's queue.
 _COPIES = 4
-# Python's objects for the JSON that needs the most of them, an object of one
-# entry, are so many times larger than its text. Bodies are read one at a time.
+# Python's objects for JSON are up to 25 times as large as its text, and the
+# allocators keep some of it. Bodies are read one at a time.
 _OBJECTS = 40
 # What a connection may hold back when its client does not read: asyncio's
 # high-water mark, twice.

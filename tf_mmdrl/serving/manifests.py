@@ -23,7 +23,15 @@ _CHUNK = 2**20
 
 
 class DamagedVersionError(errors.UserError):
-  """A version is not what was published, or no whole SavedModel."""
+  """A version is not what was published, or no whole SavedModel.
+
+  Attributes:
+    reason: what is wrong with it, without its name.
+  """
+
+  def __init__(self, reason: str, where: str = ""):
+    super().__init__(f"{where}{reason}")
+    self.reason = reason
 
 
 def write(path: pathlib.Path) -> None:

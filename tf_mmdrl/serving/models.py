@@ -69,7 +69,11 @@ def open_model(directory: pathlib.Path, number: Optional[int] = None) -> Model:
   """
   number = directories.find(directory, number)
   with saved_model.opening(directory, number) as checked:
-    loaded = tf.saved_model.load(str(directory / str(number)))
+    path = str(directory / str(number))
+    with contextlib.suppress(FileNotFoundError):  # some have none
+      # TensorFlow would show a damaged one as a traceback, and go on.
+      tf.saved_model.experimental.read_fingerprint(path)
+    loaded = tf.saved_model.load(path)
     model = Model(
       number,
       {name: _signature(f) for name, f in loaded.signatures.items()},

@@ -16,6 +16,9 @@ from tf_mmdrl.serving.models import Arrays, Model, Signature
 
 DEFAULT_SIGNATURE = "serving_default"
 _KEYS = {"signature_name", "instances", "inputs"}
+# Lists and objects that a body may have: enough for 64 images of Atari as
+# lists. Python takes 40 times as much memory for more of them as the text does.
+_CONTAINERS = 2**19
 
 
 class Request(NamedTuple):
@@ -184,6 +187,13 @@ def _describe(spec: tf.TensorSpec) -> Dict[str, Any]:
 
 
 def _parse(body: Union[bytes, bytearray]) -> Any:
+  containers = body.count(b"[") + body.count(b"{")
+  if containers > _CONTAINERS:
+    raise Refusal(
+      413,
+      f"a body may have {_CONTAINERS} lists and objects, got {containers};"
+      " send fewer rows, or base64",
+    )
   try:
     return orjson.loads(body)
   except orjson.JSONDecodeError as error:

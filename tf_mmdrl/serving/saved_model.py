@@ -117,13 +117,16 @@ def opening(directory: pathlib.Path, number: int) -> Iterator[bool]:
 def _unusable(
   directory: pathlib.Path, number: int, error: Exception
 ) -> manifests.DamagedVersionError:
-  reason = (str(error) or type(error).__name__).splitlines()[0]
-  there = directories.versions(directory)
-  others = ", ".join(str(other) for other in there if other != number)
-  advice = f"; there are also {others}" if others else ""
+  reason = str(error)
+  if not isinstance(error, (errors.UserError, OSError)):
+    reason = f"{type(error).__name__}: {reason}"
+  advice = "export it again with mmdrl export"
+  others = [str(n) for n in directories.versions(directory) if n != number]
+  if others:
+    advice += f"; the other versions are {', '.join(others[-3:])}"
   return manifests.DamagedVersionError(
-    f"version {number} in {str(directory)!r} cannot be used: {reason}; export"
-    f" it again with mmdrl export{advice}"
+    f"{reason.splitlines()[0]}; {advice}",
+    where=f"version {number} in {str(directory)!r} cannot be used: ",
   )
 
 

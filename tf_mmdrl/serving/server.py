@@ -90,9 +90,12 @@ class Server:
         f"cannot read {str(self._directory)!r}: {error.strerror}"
       ) from None
     if not self._store.numbers:
-      failures = "; ".join(self._store.failures.values())
+      failures = self._store.failures
       if failures:
-        raise errors.UserError(failures)
+        reasons = "; ".join(f"{n}: {why}" for n, why in failures.items())
+        raise errors.UserError(
+          f"no version in {str(self._directory)!r} can be used: {reasons}"
+        )
       raise directories.nothing_in(pathlib.Path(self._directory))
     # Not an Application: its routing is a good part of a small request's time.
     self._http = web.Server(self._answer, request_factory=_request)
@@ -161,8 +164,7 @@ class Server:
     try:
       response = await self._response(request, place)
       self._metrics.count(response.status)
-      await self._send(request, response)
-      return response
+      return await self._send(request, response)
     finally:
       place.leave()
 
@@ -184,19 +186,18 @@ class Server:
       return connections.error(500, "the server failed; its log says why")
 
   async def _send(
-    self, request: web.BaseRequest, response: web.StreamResponse
-  ) -> None:
+    self, request: web.BaseRequest, response: web.Response
+  ) -> web.StreamResponse:
     """Sends an answer; a client that does not take it is cut off."""
     if request.transport is None:
-      return
+      return response
     clock = asyncio.get_running_loop().call_later(
       self._limits.seconds, request.transport.abort
     )
     try:
-      await response.prepare(request)
-      await response.write_eof()
+      return await connections.send(request, response)
     except ConnectionError:
-      pass  # aiohttp finds the same, and ends the connection
+      return response  # aiohttp finds the same, and ends the connection
     finally:
       clock.cancel()
       protocol = request.protocol

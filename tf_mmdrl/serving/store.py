@@ -125,7 +125,8 @@ class Store:
     except errors.UserError as error:
       # One that was replaced by a broken one goes on as it was.
       served = known.served if known else None
-      self._known[number] = _Entry(identity, served, str(error))
+      reason = getattr(error, "reason", str(error))
+      self._known[number] = _Entry(identity, served, reason)
       return False
     batchers = {
       name: self._make_batcher(signature)
