@@ -218,6 +218,13 @@ def test_headers_that_come_byte_by_byte_are_cut(small, before):
     assert 0.9 < time.monotonic() - start < 2.4
 
 
+def test_a_connection_that_sends_nothing_is_cut_as_slow_headers_are(small):
+  with _connect(small) as connection:
+    start = time.monotonic()
+    assert connection.recv(4096) == b""
+    assert 0.9 < time.monotonic() - start < 2.4
+
+
 def test_a_kept_connection_waits_longer_than_headers_may_take(small):
   with _connect(small) as connection:
     for _ in range(2):

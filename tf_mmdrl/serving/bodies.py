@@ -25,10 +25,12 @@ async def read(
     UserError: what is wrong with it; a `Refusal` if it is not a 400.
   """
   place.take(_expected(request, limits.body_bytes))
-  # Not wait_for, which makes a task of every request.
-  clock = asyncio.get_running_loop().call_later(
-    limits.seconds, request.content.set_exception, asyncio.TimeoutError()
-  )
+  clock = None
+  if not request.content.is_eof():  # else all of it has come
+    # Not wait_for, which makes a task of every request.
+    clock = asyncio.get_running_loop().call_later(
+      limits.seconds, request.content.set_exception, asyncio.TimeoutError()
+    )
   try:
     return await _all(request, limits.body_bytes)
   except asyncio.TimeoutError:
@@ -41,7 +43,8 @@ async def read(
   except ConnectionError:
     raise errors.UserError("the client left before its body came") from None
   finally:
-    clock.cancel()
+    if clock is not None:
+      clock.cancel()
 
 
 async def _all(request: web.BaseRequest, limit: int) -> bytearray:

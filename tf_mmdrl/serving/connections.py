@@ -11,6 +11,8 @@ from tf_mmdrl.serving.limits import Limits
 
 # Bytes of an answer that are given to the system at a time.
 _PIECE = 2**18
+# Bytes of an answer that never wait: half of where asyncio begins to.
+_SMALL = 2**15
 _FULL = (
   b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
   b"Connection: close\r\nContent-Length: 0\r\n\r\n"
@@ -31,17 +33,41 @@ def error(status: int, text: str) -> web.Response:
 
 
 async def send(
-  request: web.BaseRequest, response: web.Response
+  request: web.BaseRequest, response: web.Response, seconds: float
 ) -> web.StreamResponse:
-  """Sends an answer; a large one in pieces, because asyncio copies what waits.
+  """Sends an answer; a client that does not take it is cut off.
 
   Args:
     request: what is answered.
     response: the answer.
+    seconds: for the client to take it.
 
   Returns:
     What was sent.
   """
+  transport, protocol = request.transport, request.protocol
+  if transport is None:  # the client has left
+    return response
+  size, clock = response.content_length or 0, None
+  # What fits into the buffer of asyncio waits for nobody.
+  if size > _SMALL or transport.get_write_buffer_size():
+    loop = asyncio.get_running_loop()
+    clock = loop.call_later(seconds, transport.abort)
+  try:
+    return await _write(request, response)
+  except ConnectionError:
+    return response  # aiohttp finds the same, and ends the connection
+  finally:
+    if clock is not None:
+      clock.cancel()
+    assert isinstance(protocol, Connection)
+    protocol.ended()
+
+
+async def _write(
+  request: web.BaseRequest, response: web.Response
+) -> web.StreamResponse:
+  """Large ones go in pieces, because asyncio copies what waits."""
   body = response.body
   if not isinstance(body, bytes) or len(body) <= _PIECE:
     await response.prepare(request)

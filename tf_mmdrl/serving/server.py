@@ -164,7 +164,7 @@ class Server:
     try:
       response = await self._response(request, place)
       self._metrics.count(response.status)
-      return await self._send(request, response)
+      return await connections.send(request, response, self._limits.seconds)
     finally:
       place.leave()
 
@@ -185,25 +185,6 @@ class Server:
       self._log(f"{type(error).__name__} at {request.path!r}: {reason}")
       return connections.error(500, "the server failed; its log says why")
 
-  async def _send(
-    self, request: web.BaseRequest, response: web.Response
-  ) -> web.StreamResponse:
-    """Sends an answer; a client that does not take it is cut off."""
-    if request.transport is None:
-      return response
-    clock = asyncio.get_running_loop().call_later(
-      self._limits.seconds, request.transport.abort
-    )
-    try:
-      return await connections.send(request, response)
-    except ConnectionError:
-      return response  # aiohttp finds the same, and ends the connection
-    finally:
-      clock.cancel()
-      protocol = request.protocol
-      assert isinstance(protocol, connections.Connection)
-      protocol.ended()
-
   async def _route(
     self, request: web.BaseRequest, place: Place
   ) -> web.Response:
@@ -211,9 +192,10 @@ class Server:
     if path == "/healthz":  # says nothing that needs a token
       _require(request, "GET")
       return web.Response(text="ok\n")
-    given = request.headers.get("Authorization")
-    if self._token is not None and not connections.allowed(given, self._token):
-      raise Refusal(401, "this server wants Authorization: Bearer TOKEN")
+    if self._token is not None:
+      given = request.headers.get("Authorization")
+      if not connections.allowed(given, self._token):
+        raise Refusal(401, "this server wants Authorization: Bearer TOKEN")
     found = _ADDRESS.fullmatch(path)
     if found and found["verb"] == ":predict":
       _require(request, "POST")
@@ -250,19 +232,17 @@ class Server:
     place.enter()
     try:
       body = await bodies.read(request, self._limits, place)
-      decode = functools.partial(rest.decode, max_answer=most)
       wanted = await self._code(
-        len(body), decode, body, served.model.signatures
+        len(body), rest.decode, body, served.model.signatures, most
       )
       del body  # what it said takes its place
       place.take(wanted.answer_bytes)
       outputs = await served.batchers[wanted.signature].submit(
         wanted.inputs, wanted.size, self._limits.seconds
       )
-      encode = functools.partial(
-        rest.encode, by_row=wanted.by_row, max_answer=most
+      answer = await self._code(
+        wanted.answer_bytes, rest.encode, outputs, wanted.by_row, most
       )
-      answer = await self._code(wanted.answer_bytes, encode, outputs)
     except TimeoutError:
       raise Refusal(504, "the model did not answer in time") from None
     finally:
@@ -283,11 +263,13 @@ class Server:
     name, version = address["name"], address["version"]
     if name != self._name:
       raise Refusal(404, f"unknown model {name!r}; there is {self._name!r}")
+    if version is None:
+      return self._store.get()
     numbers = {str(number): number for number in self._store.numbers}
-    if version is not None and version not in numbers:  # "07" is not 7
+    if version not in numbers:  # "07" is not 7
       there = ", ".join(numbers)
       raise Refusal(404, f"version {version} is not served; there is {there}")
-    return self._store.get(None if version is None else numbers[version])
+    return self._store.get(numbers[version])
 
 
 def _request(message, payload, protocol, writer, task):
