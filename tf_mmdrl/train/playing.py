@@ -10,7 +10,7 @@ import tensorflow as tf
 from tf_agents.specs import tensor_spec
 
 from tf_mmdrl import environments, serving
-from tf_mmdrl.core import errors, specs
+from tf_mmdrl.core import errors, notices, specs
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.evaluation.evaluator import Evaluation, Evaluator
 from tf_mmdrl.policies import score_names
@@ -18,7 +18,7 @@ from tf_mmdrl.policies.player import Act, by_scores
 from tf_mmdrl.policies.scores import Mean
 from tf_mmdrl.serving import models
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import factories, runs
+from tf_mmdrl.train import factories
 from tf_mmdrl.train.run_directory import RunDirectory
 
 
@@ -174,7 +174,7 @@ def for_episodes(config: configs.Config, episodes: str) -> configs.Config:
 
 def _tell_unchecked(loaded: Union[serving.Policy, models.Model]) -> None:
   if not loaded.checked:
-    runs.warn(serving.unchecked(loaded.number))
+    notices.warn(serving.unchecked(loaded.number))
 
 
 def _act(policy: ExportedPolicy, name: str) -> Act:

@@ -2,10 +2,9 @@
 
 import contextlib
 import pathlib
-import sys
 from typing import Iterator
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, notices
 from tf_mmdrl.train.run_directory import RunDirectory
 from tf_mmdrl.train.run_state import RunState
 
@@ -16,20 +15,10 @@ def restored(path: pathlib.Path) -> Iterator[RunState]:
   directory = RunDirectory(path)
   state = RunState(directory.config(), directory)
   try:
-    if not state.restore(warn, clean=False):
+    if not state.restore(notices.warn, clean=False):
       raise errors.UserError(
         f"the run in {str(path)!r} has no checkpoint yet; wait for the first"
       )
     yield state
   finally:
     state.close()
-
-
-def warn(text: str) -> None:
-  """Shows a warning to the person at the terminal."""
-  print(f"mmdrl: warning: {text}", file=sys.stderr)
-
-
-def note(text: str) -> None:
-  """Tells the person at the terminal."""
-  print(f"mmdrl: {text}", file=sys.stderr)

@@ -5,14 +5,13 @@ from typing import NamedTuple, Optional
 import tensorflow as tf
 
 from tf_mmdrl import serving
-from tf_mmdrl.core import errors, optional, run_files
+from tf_mmdrl.core import errors, notices, optional, run_files
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.evaluation.evaluator import Evaluation, Evaluator
 from tf_mmdrl.train import (
   exporting,
   factories,
   run_figures,
-  runs,
   videos,
 )
 from tf_mmdrl.train.config import Config
@@ -51,12 +50,12 @@ def train(config: Config, directory: RunDirectory) -> Outcome:
   Returns:
     How it ended.
   """
-  config = directory.as_begun(config.completed(), runs.note)
+  config = directory.as_begun(config.completed(), notices.note)
   # Before the directory is touched, for most mistakes show here.
   state = RunState(config, directory)
   try:
     before = directory.open_for_training(config)
-    state.restore(runs.warn, clean=True)
+    state.restore(notices.warn, clean=True)
     _say_where(state, before)
     state.metrics.begin()
     with Stop() as stop:
@@ -78,17 +77,17 @@ def _say_where(state: RunState, before: Optional[Config]) -> None:
   """Tells the person at the terminal that a run goes on, or is over."""
   step, last = state.step, state.config.schedule.steps
   if before is not None and before.schedule.steps != last:
-    runs.note(
+    notices.note(
       f"the run was to have {before.schedule.steps:,} steps and will have"
       f" {last:,}"
     )
   if state.is_finished:
-    runs.note(
+    notices.note(
       f"the run is finished: it is at step {step:,} of {last:,}; pass more"
       " --steps to go on"
     )
   elif step:
-    runs.note(f"goes on at step {step:,} of {last:,}")
+    notices.note(f"goes on at step {step:,} of {last:,}")
 
 
 class Trainer:
