@@ -140,8 +140,9 @@ def test_phases_end_with_games(tmp_path):
     "environment.name=CartPole-v1",
     "environment.num_envs=1",
     "schedule.learning_starts=9999",
-    "schedule.steps=150",  # three phases, if they were all as long as can be
-    "evaluation.period=50",
+    "schedule.collect_steps=8",  # shorter than any game
+    "schedule.steps=420",  # ten phases, which are longer than that
+    "evaluation.period=42",  # where games end within rounds matters
     "evaluation.at=game",
     "evaluation.num_envs=1",
     "evaluation.episodes=1",
@@ -150,7 +151,7 @@ def test_phases_end_with_games(tmp_path):
   whole, cut = tmp_path / "whole", tmp_path / "cut"
   outcome = trainer.train(config, directory_of(whole))
   wanted = _phases(config, whole)
-  assert len(wanted) == 3 and wanted[-1] > 152  # longer than 150 steps
+  assert len(wanted) == 10 and wanted[-1] > 424
   text = (whole / "metrics.csv").read_text()
   rows = list(csv.DictReader(text.splitlines()))
   assert [int(row["step"]) for row in rows] == wanted

@@ -42,6 +42,7 @@ def test_play_is_a_function_of_its_arguments(make_state, changes):
   elsewhere = make_state(*config)
   (other,) = elsewhere.actors
   other.play(*elsewhere.slots, elsewhere.learner.weights(), 3)
+  other._player.kept = 1 - middle.kept
   chunk, end_again = other.play(middle, weights, 7)
   _assert_same(second, chunk)
   _assert_same(end[:3], end_again[:3])
@@ -65,20 +66,24 @@ def test_a_long_record_begins_anew_at_a_saved_state(make_state):
 
 def test_slots_share_environments_and_capacity(make_state):
   one, two = make_state(), make_state("system.actors=2")
+  begins = two.slots
   for state in (one, two):
     train_fixtures.play(state, 60)
   assert one.step == two.step == two.steps_played == 240
   assert one.replay.num_steps == two.replay.num_steps == 240
   sizes = [sum(s.nbytes for s in x.replay.shards) for x in (one, two)]
   assert sizes[0] == sizes[1]
-  rows = [
-    [shard.gather_all().observation.numpy() for shard in state.replay.shards]
-    for state in (one, two)
-  ]
-  assert [len(part) for part in rows[1]] == [2, 2]
+  weights = two.learner.weights()
+  kept = [shard.gather_all() for shard in two.replay.shards]
+  for actor, begin, shard in zip(two.actors, begins, kept):
+    chunk, _ = actor.play(begin, weights, 60)
+    for name in ("observation", "action"):
+      played = [getattr(part, name) for part in chunk.trajectories]
+      _assert_same(np.stack(played, axis=1), getattr(shard, name))
   # Seeds are a slot's own: no environment plays what another one does.
-  every = [row.tobytes() for part in rows[1] for row in part]
-  assert len(set(every)) == 4
+  for name in ("observation", "action"):
+    rows = np.concatenate([getattr(shard, name) for shard in kept])
+    assert len({row.tobytes() for row in rows}) == len(rows) == 4
   seeds = [factories.seeds(two.config, slot) for slot in (0, 1)]
   assert seeds[0] == factories.seeds(one.config)
   assert all(a != b for a, b in zip(*seeds))
