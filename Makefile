@@ -4,6 +4,9 @@ PYTHON ?= python3.11
 VENV ?= .venv
 VENV215 ?= .venv-tf215
 PYTEST_FLAGS ?=
+# Each worker goes through whole files, whose tests share compiled agents and
+# short runs; one that has nothing left takes the last files of the other.
+FAST = -m "not slow" -n 2 --dist worksteal
 
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
@@ -43,7 +46,7 @@ lint: $(READY) ## Style and types
 
 .PHONY: test
 test: $(READY) lint ## Everything but the slow tests, on TensorFlow 2.21
-	$(BIN)/python -m pytest -m "not slow" -n 2 $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest $(FAST) $(PYTEST_FLAGS)
 
 .PHONY: test-slow
 test-slow: $(READY) ## The slow tests only
@@ -61,11 +64,11 @@ TF215_TESTS = tests/test_keras2.py tests/policies \
 
 .PHONY: test-tf215
 test-tf215: $(READY215) ## What depends on TensorFlow's version, on 2.15
-	$(VENV215)/bin/python -m pytest -m "not slow" -n 2 $(TF215_TESTS) $(PYTEST_FLAGS)
+	$(VENV215)/bin/python -m pytest $(FAST) $(TF215_TESTS) $(PYTEST_FLAGS)
 
 .PHONY: coverage
 coverage: $(READY) ## Which lines the fast tests run
-	$(BIN)/python -m pytest -m "not slow" -n 2 --cov=tf_mmdrl $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest $(FAST) --cov=tf_mmdrl $(PYTEST_FLAGS)
 
 .PHONY: bench
 bench: $(READY) ## The loss and update benchmarks (the machine should be idle)

@@ -1,18 +1,26 @@
-"""Settings for all tests: Keras 2, two threads, no chatter from TensorFlow."""
+"""Settings for all tests: Keras 2, little chatter, little memory."""
 
+import ctypes
 import gc
 import os
+import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+if "PYTEST_XDIST_WORKER" in os.environ:
+  # Workers that each take all cores wait for each other.
+  os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 
 import pytest  # noqa: E402
+import xdist  # noqa: E402
 
 import tf_mmdrl  # noqa: E402,F401  (before TensorFlow: Keras 2)
 
 
-def pytest_sessionstart():
+def pytest_sessionstart(session):
   """Keeps the garbage collector away from what is imported."""
+  if xdist.is_xdist_controller(session):
+    return  # It runs no test.
   import tensorflow  # noqa: F401
   import tf_agents.agents  # noqa: F401
 
@@ -35,3 +43,5 @@ def forget_graphs():
     del registered[name]
   tf.keras.backend.clear_session()
   gc.collect()
+  if sys.platform == "linux":
+    ctypes.CDLL("libc.so.6").malloc_trim(0)  # glibc keeps what is freed

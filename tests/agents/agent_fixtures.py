@@ -46,19 +46,20 @@ def small_network(num_particles=5, seed=0, **options):
 
 
 def make_agent(net=None, learning_rate=1e-2, **options):
+  """An MMDQN agent, without XLA unless asked: it compiles for seconds."""
   agent = MMDQNAgent(
     options.pop("time_step_spec", TIME_STEP),
     ACTION,
     net or small_network(),
     options.pop("optimizer", None) or tf.keras.optimizers.Adam(learning_rate),
-    **{"gamma": 0.9, "unit": 1.0, **options},
+    **{"gamma": 0.9, "unit": 1.0, "jit_compile": False, **options},
   )
   agent.initialize()
   return agent
 
 
 @functools.cache
-def _compiled(**options):
+def compiled(**options):
   """An agent and its variables before the first update."""
   agent = make_agent(**options)
   return agent, [variable.numpy() for variable in agent.state_variables()]
@@ -66,7 +67,7 @@ def _compiled(**options):
 
 def shared_agent(**options):
   """`make_agent(...)`, compiled once for all tests that ask for it."""
-  agent, initial = _compiled(**options)
+  agent, initial = compiled(**{"jit_compile": False, **options})
   for variable, value in zip(agent.state_variables(), initial, strict=True):
     variable.assign(value)
   return agent

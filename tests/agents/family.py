@@ -116,7 +116,7 @@ def make(name, *, num_actions=3, image=False, **changes):
 
 
 @functools.cache
-def _compiled(name, **changes):
+def compiled(name, **changes):
   """The agent of that name and its variables before the first update."""
   agent = make(name, **changes)
   agent._optimizer.build(agent._network.trainable_weights)
@@ -125,7 +125,9 @@ def _compiled(name, **changes):
 
 def shared(name, **changes):
   """`make(name, ...)`, compiled once for all tests that ask for it."""
-  agent, initial = _compiled(name, **changes)
+  agent, initial = compiled(
+    name, **{"unit": 1.0, "jit_compile": False, **changes}
+  )
   for variable, value in zip(agent.state_variables(), initial, strict=True):
     variable.assign(value)
   return agent

@@ -25,15 +25,15 @@ def main():
   batch = fixtures.experience(batch=8)
   batch = batch._replace(reward=100 * batch.reward)  # so that there is a unit
   with strategy.scope():
-    mirrored = fixtures.make_agent(target_update_period=2, unit="auto")
+    mirrored = fixtures.make_agent(
+      target_update_period=2, unit="auto", jit_compile=None
+    )
 
   @tf.function
   def train(parts):
     return strategy.run(lambda part: mirrored.train(part).loss, args=(parts,))
 
-  alone = fixtures.make_agent(
-    target_update_period=2, unit="auto", jit_compile=False
-  )
+  alone = fixtures.make_agent(target_update_period=2, unit="auto")
   for _ in range(5):
     train(halves(batch, strategy))
     alone.train(batch)

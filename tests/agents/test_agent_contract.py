@@ -21,6 +21,17 @@ _WITH_IMAGES = ("mmdqn", "iqn")
 # XLA compiles for seconds; these have an operation that no other one has.
 _WITH_XLA = ("dqn", "c51", "qrdqn", "fqf", "mmdqn", "implicit_mmdqn")
 
+# A policy is a network's; the others have the network of one of these.
+_WITH_HEADS_OF_THEIR_OWN = (
+  "c51",
+  "iqn",
+  "fqf",
+  "mmdqn",
+  "implicit_mmdqn_normal",
+  "weighted_mmdqn",
+  "rainbow_mmdqn",
+)
+
 
 def _batch(size=6, length=2, num_actions=3, image=False, **replaced):
   rng = np.random.default_rng(1)
@@ -191,23 +202,31 @@ def test_only_allowed_actions_are_taken_and_backed_up(name):
     assert set(policy.action(step).action.numpy()) == {1}
 
 
+@pytest.fixture(params=["eager", pytest.param("graph", marks=pytest.mark.slow)])
+def eager_or_graph(request):
+  """Eager by default: tracing the second agent takes a second or more."""
+  tf.config.run_functions_eagerly(request.param == "eager")
+  yield
+  tf.config.run_functions_eagerly(False)
+
+
 @_FAMILY
-def test_a_checkpoint_brings_all_back(name, tmp_path):
+def test_a_checkpoint_brings_all_back(name, tmp_path, eager_or_graph):
   agent, batch = family.shared(name), _batch()
-  for _ in range(3):
+  for _ in range(2):
     agent.train(batch)
-  path = tf.train.Checkpoint(agent=agent).write(str(tmp_path / "at_3"))
-  wanted = [float(agent.train(batch).loss) for _ in range(3)]
+  path = tf.train.Checkpoint(agent=agent).write(str(tmp_path / "at_2"))
+  wanted = [float(agent.train(batch).loss) for _ in range(2)]
   other = family.make(name)
   tf.train.Checkpoint(agent=other).read(path).assert_consumed()
-  got = [float(other.train(batch).loss) for _ in range(3)]
+  got = [float(other.train(batch).loss) for _ in range(2)]
   assert got == wanted  # draws and noise included
   pairs = zip(agent.state_variables(), other.state_variables())
   for ours, theirs in pairs:
     np.testing.assert_array_equal(ours, theirs)
 
 
-@_FAMILY
+@pytest.mark.parametrize("name", _fast_for(_WITH_HEADS_OF_THEIR_OWN))
 def test_policy_saver_round_trip(name, tmp_path):
   agent = family.shared(name)
   agent.train(_batch())
@@ -271,21 +290,25 @@ def test_implicit_draws_leave_the_spread_alone(stratified):
   net = ReturnNetwork(time_step_spec.observation, action_spec, head)
 
   def draws(seed):
-    output, _ = net(tf.zeros([2000, 4]), seed=tf.constant([0, seed]))
+    output, _ = net(tf.zeros([250, 4]), seed=tf.constant([0, seed]))
     return tf.math.ndtri(ReturnDistribution.of(output).levels[:, 0])
 
-  ones, others = draws(1), draws(2)
+  # 2,000 pairs of draws, in parts that take little memory.
+  parts = [(draws(2 * part), draws(2 * part + 1)) for part in range(8)]
 
   def slope(spread):
-    spread = tf.constant(spread)
-    with tf.GradientTape() as tape:
-      tape.watch(spread)
-      loss = tf.reduce_mean(
-        mmd.mmd_squared(
-          spread * 0.1 * ones, 0.1 * others, kernel=kernels.gaussian_mixture()
+    slopes = []
+    for ones, others in parts:
+      variable = tf.Variable(spread)
+      with tf.GradientTape() as tape:
+        losses = mmd.mmd_squared(
+          variable * 0.1 * ones,
+          0.1 * others,
+          kernel=kernels.gaussian_mixture(),
         )
-      )
-    return float(tape.gradient(loss, spread))
+        loss = tf.reduce_mean(losses)
+      slopes.append(float(tape.gradient(loss, variable)))
+    return np.mean(slopes)
 
   if stratified:
     assert slope(0.5) < 0

@@ -33,12 +33,7 @@ _CHAIN[:, 0, :] = np.arange(8).reshape([4, 2])
 
 def _table_agent(table=_TABLE, **options):
   net = fixtures.TableNetwork(fixtures.OBSERVATION, table)
-  return _make_agent(net, kernel=_KERNEL, **options)
-
-
-def _make_agent(net=None, **options):
-  """Without XLA, which takes seconds to compile; `_MODES` asks for it."""
-  return fixtures.make_agent(net, **{"jit_compile": False, **options})
+  return fixtures.make_agent(net, kernel=_KERNEL, **options)
 
 
 @functools.cache
@@ -166,7 +161,7 @@ def test_observations_of_the_ends_are_enough():
   ends = whole._replace(
     observation=tf.gather(whole.observation, [0, 3], axis=1)
   )
-  agents = [_make_agent(n_step_update=3) for _ in range(2)]
+  agents = [fixtures.make_agent(n_step_update=3) for _ in range(2)]
   losses = [
     agent.train(experience).loss
     for agent, experience in zip(agents, (whole, ends))
@@ -200,7 +195,7 @@ def test_rewards_are_scaled():
 def test_masked_actions_are_never_the_target():
   spec = {"state": fixtures.OBSERVATION, "mask": tf.TensorSpec([3], tf.int32)}
   net = fixtures.TableNetwork(fixtures.OBSERVATION, _TABLE)
-  agent = _make_agent(
+  agent = fixtures.make_agent(
     net,
     kernel=_KERNEL,
     time_step_spec=ts.time_step_spec(spec),
@@ -242,7 +237,9 @@ def test_training_lowers_the_loss_on_a_fixed_batch(jit_compile):
 
 @pytest.mark.parametrize("tau, period", [(1.0, 3), (0.25, 2)])
 def test_target_network_follows(tau, period):
-  agent = _make_agent(target_update_tau=tau, target_update_period=period)
+  agent = fixtures.make_agent(
+    target_update_tau=tau, target_update_period=period
+  )
   online, target = agent._network.variables, agent._target_network.variables
   for a, b in zip(online, target):
     np.testing.assert_array_equal(a, b)  # initialised to the online one
@@ -338,7 +335,7 @@ def test_other_kernels_train(kernel, jit_compile):
 
 def test_one_wide_particle_follows_q_learning():
   """N = 1: the gradient points where Q-learning's squared error points."""
-  agent = _make_agent(
+  agent = fixtures.make_agent(
     fixtures.small_network(num_particles=1), kernel=kernels.gaussian(1e4)
   )
   batch = fixtures.experience(batch=8)

@@ -74,9 +74,9 @@ def test_atoms_move_and_their_mean_nearly_stays(name):
     )
 
 
-def _learnt(name, scale):
+def _learnt(name, scale, jit_compile):
   """Losses, unit, weights and returns after 12 updates on growing rewards."""
-  agent = family.shared(name, unit="auto")
+  agent = family.shared(name, unit="auto", jit_compile=jit_compile)
   losses = [
     # So that the unit changes, too.
     agent.train(_batch(scale * 3.0**step, seed=step)).loss.numpy()
@@ -86,12 +86,18 @@ def _learnt(name, scale):
   return losses, float(agent.unit), weights, _returns(agent._network).values
 
 
-@pytest.mark.parametrize("name", ["mmdqn", "qrdqn", "iqn", "c51", "dqn", "fqf"])
-def test_powers_of_two_change_no_bit_of_learning(name):
-  losses, unit, weights, returns = _learnt(name, 1.0)
+@pytest.mark.parametrize(
+  "name, jit_compile",
+  [
+    *((name, False) for name in ("mmdqn", "qrdqn", "iqn", "c51", "dqn", "fqf")),
+    ("mmdqn", True),
+  ],
+)
+def test_powers_of_two_change_no_bit_of_learning(name, jit_compile):
+  losses, unit, weights, returns = _learnt(name, 1.0, jit_compile)
   assert unit > 1000
   for scale in (2.0**-12, 2.0**5):
-    others = _learnt(name, scale)
+    others = _learnt(name, scale, jit_compile)
     assert others[0] == losses
     assert others[1] == unit * scale
     for one, other in zip(weights, others[2], strict=True):
@@ -210,7 +216,7 @@ def looks(monkeypatch):
 def test_a_network_of_ones_own_keeps_its_first_unit(capfd, looks):
   table = np.zeros([2, 3, 4])
   net = fixtures.TableNetwork(fixtures.OBSERVATION, table)
-  agent = fixtures.make_agent(net, unit="auto", jit_compile=False)
+  agent = fixtures.make_agent(net, unit="auto")
   assert isinstance(agent.return_network, InUnits)
   agent.train(_batch(100.0))
   first = float(agent.unit)
@@ -264,7 +270,7 @@ def test_a_blind_kernel_says_so_once(capfd, monkeypatch, period):
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_a_unit_far_from_returns_is_said_once(capfd, looks, scale):
-  agent = fixtures.make_agent(unit=1.0, jit_compile=False)
+  agent = fixtures.make_agent(unit=1.0)
   _train_to_a_judgement(agent, _batch(scale))
   told = capfd.readouterr().err
   assert told.count("warning: MMDQNAgent") == 1
@@ -273,7 +279,7 @@ def test_a_unit_far_from_returns_is_said_once(capfd, looks, scale):
 
 def test_a_kernel_that_sees_says_nothing(capfd, looks):
   kernel = kernels.gaussian_mixture()
-  agent = fixtures.make_agent(unit="auto", kernel=kernel, jit_compile=False)
+  agent = fixtures.make_agent(unit="auto", kernel=kernel)
   # Some particles are out of reach at first.
   _train_to_a_judgement(agent, _batch(1e6), updates=300)
   assert "warning" not in capfd.readouterr().err

@@ -15,11 +15,11 @@ def value(kernel, x, y):
 
   Args:
     kernel: a kernel.
-    x: [D].
-    y: [M, D].
+    x: [..., D].
+    y: [..., D].
 
   Returns:
-    [M].
+    [...].
   """
   d2 = np.sum((x - y) ** 2, axis=-1)
   name = type(kernel).__name__
@@ -27,8 +27,10 @@ def value(kernel, x, y):
     total, d = np.zeros_like(d2), np.sqrt(d2)
     for h, c, t in zip(kernel.bandwidths, kernel.coefficients, kernel.tails):
       fall = np.expm1(-d2 / h)
-      blurred = d * _erf(d / np.sqrt(h)) + np.sqrt(h / np.pi) * fall
-      total += c * fall - t * blurred
+      total += c * fall
+      if t:
+        blurred = d * _erf(d / np.sqrt(h)) + np.sqrt(h / np.pi) * fall
+        total -= t * blurred
     return total
   if name == "Unrectified":
     return -(d2 ** (kernel.alpha / 2))
@@ -44,7 +46,7 @@ def value(kernel, x, y):
 
 
 def gradient(kernel, x, y):
-  """dk(x, y) / dx, [M, D]; 0 where an unsmooth kernel's points coincide."""
+  """dk(x, y) / dx, [..., D]; 0 where an unsmooth kernel's points coincide."""
   d = x - y
   d2 = np.sum(d**2, axis=-1, keepdims=True)
   name = type(kernel).__name__
@@ -52,7 +54,8 @@ def gradient(kernel, x, y):
     total, size = np.zeros_like(d), np.sqrt(d2)
     for h, c, t in zip(kernel.bandwidths, kernel.coefficients, kernel.tails):
       total -= 2 * c * d / h * np.exp(-d2 / h)
-      total -= t * _erf(size / np.sqrt(h)) * d / np.where(size > 0, size, 1.0)
+      if t:
+        total -= t * _erf(size / np.sqrt(h)) * d / np.where(size > 0, size, 1.0)
     return total
   if name == "Sum":
     pairs = zip(kernel.coefficients, kernel.terms)
@@ -80,7 +83,7 @@ def softmax(log_weights):
 def mmd_squared(
   kernel, x, y, x_weights=None, y_weights=None, *, unbiased=False
 ):
-  """MMD^2 of one example and its derivatives, particle by particle.
+  """MMD^2 of one example and its derivatives, as sums over pairs.
 
   Args:
     kernel: a kernel.
@@ -98,20 +101,21 @@ def mmd_squared(
   y = np.float64(y).reshape([len(y), -1])
   a = np.full(len(x), 1 / len(x)) if x_weights is None else x_weights
   b = np.full(len(y), 1 / len(y)) if y_weights is None else y_weights
-  total, slope = 0.0, np.zeros_like(x)
-  for i in range(len(x)):
-    inner = a.copy()
-    if unbiased:
-      inner[i] = 0
-      inner /= 1 - np.sum(a**2)
-    total += a[i] * inner @ value(kernel, x[i], x)
-    total -= 2 * a[i] * b @ value(kernel, x[i], y)
-    slope[i] = 2 * a[i] * inner @ gradient(kernel, x[i], x)
-    slope[i] -= 2 * a[i] * b @ gradient(kernel, x[i], y)
-  for i in range(len(y)):
-    inner = b.copy()
-    if unbiased:
-      inner[i] = 0
-      inner /= 1 - np.sum(b**2)
-    total += b[i] * inner @ value(kernel, y[i], y)
+  # Each pair of particles, [N, N], [N, M] and [M, M].
+  xx, yy = _pairs(a, unbiased), _pairs(b, unbiased)
+  xy = np.outer(a, b)
+  total = np.sum(xx * value(kernel, x[:, None], x))
+  total -= 2 * np.sum(xy * value(kernel, x[:, None], y))
+  total += np.sum(yy * value(kernel, y[:, None], y))
+  slope = 2 * np.sum(xx[..., None] * gradient(kernel, x[:, None], x), axis=1)
+  slope -= 2 * np.sum(xy[..., None] * gradient(kernel, x[:, None], y), axis=1)
   return total, slope.reshape(shape)
+
+
+def _pairs(weights, unbiased):
+  """The weight of each pair within a set; none of itself if unbiased."""
+  pairs = np.outer(weights, weights)
+  if unbiased:
+    np.fill_diagonal(pairs, 0)
+    pairs /= 1 - np.sum(weights**2)
+  return pairs

@@ -20,9 +20,13 @@ def start(path, config):
   settings = [f"{name}={value}" for name, value in configs.fields(config)]
   flags = [flag for text in settings for flag in ("--set", text)]
   command = [sys.executable, "-m", "tf_mmdrl", "train", "--run-dir", str(path)]
+  # With all cores, also where a test has only one of them.
+  environment = dict(os.environ)
+  environment.pop("TF_NUM_INTRAOP_THREADS", None)
   return subprocess.Popen(
     [*command, *flags],
     cwd=_ROOT,
+    env=environment,
     stdout=subprocess.PIPE,
     stderr=subprocess.STDOUT,
     text=True,
