@@ -19,3 +19,13 @@ def forget_shared_agents(forget_graphs):
 
   agent_fixtures.compiled.cache_clear()
   family.compiled.cache_clear()
+
+
+@pytest.fixture(params=["eager", pytest.param("graph", marks=pytest.mark.slow)])
+def eager_or_graph(request):
+  """Eager by default: to trace an agent for a few updates takes longer."""
+  import tensorflow as tf
+
+  tf.config.run_functions_eagerly(request.param == "eager")
+  yield
+  tf.config.run_functions_eagerly(False)

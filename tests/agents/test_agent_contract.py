@@ -202,14 +202,6 @@ def test_only_allowed_actions_are_taken_and_backed_up(name):
     assert set(policy.action(step).action.numpy()) == {1}
 
 
-@pytest.fixture(params=["eager", pytest.param("graph", marks=pytest.mark.slow)])
-def eager_or_graph(request):
-  """Eager by default: tracing the second agent takes a second or more."""
-  tf.config.run_functions_eagerly(request.param == "eager")
-  yield
-  tf.config.run_functions_eagerly(False)
-
-
 @_FAMILY
 def test_a_checkpoint_brings_all_back(name, tmp_path, eager_or_graph):
   agent, batch = family.shared(name), _batch()

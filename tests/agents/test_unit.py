@@ -37,8 +37,8 @@ def _change(agent, unit):
 
 
 @_FAMILY
-def test_a_change_leaves_what_networks_represent(name):
-  agent = family.shared(name)
+def test_a_change_leaves_what_networks_represent(name, eager_or_graph):
+  agent = family.make(name)
   agent.train(_batch(size=6))
   before = [_returns(n) for n in (agent._network, agent._target_network)]
   for unit in (2.0**-9, 0.5, 64.0):
