@@ -21,9 +21,11 @@ _WITH_IMAGES = ("mmdqn", "iqn")
 # XLA compiles for seconds; these have an operation that no other one has.
 _WITH_XLA = ("dqn", "c51", "qrdqn", "fqf", "mmdqn", "implicit_mmdqn")
 
-# A policy is a network's; the others have the network of one of these.
+# A policy knows a network and no loss; the others' heads are among these, but
+# for a number of particles or the kind of draws.
 _WITH_HEADS_OF_THEIR_OWN = (
   "c51",
+  "rainbow",
   "iqn",
   "fqf",
   "mmdqn",
