@@ -1,14 +1,18 @@
 """Time of one update on a batch of Atari transitions, agent against agent.
 
-  python benchmarks/update.py [--seconds 20]
+  python benchmarks/update.py [--seconds 60] [--network minatar]
 
-Nature network, batch 32, 6 actions, 200 particles (51 atoms for C51). All are
-updated in turn in one process, so the ratios mean something on a busy machine:
-once compiled as graphs, once with XLA, once as they come (ours then compiles
-what is faster compiled, TF-Agents' are graphs).
+Batch 32, 6 actions, 200 particles (51 atoms for C51), the Nature network or
+MinAtar's. All are updated in turn in one process, called as a TF-Agents user
+does, so that the ratios mean something on a busy machine. TF-Agents' agents are
+compiled as a graph and with XLA. Ours are as they come, which is what
+`agents/compiling.py` takes to be fastest here; rows of MMDQN compiled otherwise
+show whether it is. The first call, which traces and compiles, is timed too.
 """
 
 import argparse
+import time
+from typing import NamedTuple, Sequence
 
 import numpy as np
 import published
@@ -19,15 +23,33 @@ from tf_agents.agents.dqn import dqn_agent
 from tf_agents.networks import categorical_q_network, q_network
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step, trajectory
+from tf_agents.utils import common
 
-from tf_mmdrl import losses
-from tf_mmdrl.agents import MMDQNAgent, base
-from tf_mmdrl.networks import ParticleNetwork, torsos
+from tf_mmdrl import agents, losses
+from tf_mmdrl.agents import base
+from tf_mmdrl.networks import ReturnNetwork, heads, implicit_heads, torsos
+from tf_mmdrl.ops import convolution
 
 BATCH, ACTIONS, PARTICLES = 32, 6, 200
-OBSERVATION = tf.TensorSpec([84, 84, 4], tf.uint8)
 ACTION = tensor_spec.BoundedTensorSpec([], tf.int32, 0, ACTIONS - 1)
-TIME_STEP = time_step.time_step_spec(OBSERVATION)
+
+
+class Task(NamedTuple):
+  """What is learnt from, and the torso that learns."""
+
+  observation: tf.TensorSpec
+  conv_layer_params: torsos.ConvParams
+  fc_layer_params: Sequence[int]
+
+
+TASKS = {
+  "nature": Task(
+    tf.TensorSpec([84, 84, 4], tf.uint8), torsos.NATURE_CONV, torsos.NATURE_FC
+  ),
+  "minatar": Task(
+    tf.TensorSpec([10, 10, 4], tf.uint8), torsos.MINATAR_CONV, torsos.MINATAR_FC
+  ),
+}
 
 
 class PublishedLoss(losses.Loss):
@@ -43,75 +65,97 @@ def as_float(observation):
   return tf.cast(observation, tf.float32) / 255
 
 
-def nature(network, **options):
-  """One of TF-Agents' networks with the Nature torso."""
-  return network(
-    OBSERVATION,
+def theirs(task, agent, network, **options):
+  """One of TF-Agents' agents."""
+  net = network(
+    task.observation,
     ACTION,
     preprocessing_layers=tf.keras.layers.Lambda(as_float),
-    conv_layer_params=torsos.NATURE_CONV,
-    fc_layer_params=torsos.NATURE_FC,
+    conv_layer_params=task.conv_layer_params,
+    fc_layer_params=task.fc_layer_params,
     **options,
   )
-
-
-def particles():
-  """Ours."""
-  return ParticleNetwork(
-    OBSERVATION,
-    ACTION,
-    PARTICLES,
-    conv_layer_params=torsos.NATURE_CONV,
-    fc_layer_params=torsos.NATURE_FC,
+  made = agent(
+    time_step.time_step_spec(task.observation), ACTION, net, adam(), **COMMON
   )
-
-
-def agents(jit_compile):
-  """Name -> agent."""
-  optimizer = lambda: tf.keras.optimizers.Adam(5e-5, epsilon=0.01 / 32)  # noqa: E731
-  common = dict(gamma=0.99, target_update_period=10_000)
-  made = {
-    "DqnAgent": dqn_agent.DqnAgent(
-      TIME_STEP, ACTION, nature(q_network.QNetwork), optimizer(), **common
-    ),
-    "CategoricalDqnAgent": categorical_dqn_agent.CategoricalDqnAgent(
-      TIME_STEP,
-      ACTION,
-      nature(categorical_q_network.CategoricalQNetwork, num_atoms=51),
-      optimizer(),
-      **common,
-    ),
-    "MMDQNAgent": MMDQNAgent(
-      TIME_STEP,
-      ACTION,
-      particles(),
-      optimizer(),
-      jit_compile=jit_compile,
-      **common,
-    ),
-    "MMDQNAgent, published formula": base.ReturnDistributionAgent(
-      TIME_STEP,
-      ACTION,
-      particles(),
-      optimizer(),
-      loss=PublishedLoss(),
-      jit_compile=jit_compile,
-      **common,
-    ),
-  }
-  for agent in made.values():
-    agent.initialize()
+  made.initialize()
   return made
 
 
-def experience():
+def ours(task, agent, head, **options):
+  """One of this library's agents."""
+  net = ReturnNetwork(
+    task.observation,
+    ACTION,
+    head,
+    conv_layer_params=task.conv_layer_params,
+    fc_layer_params=task.fc_layer_params,
+  )
+  specification = time_step.time_step_spec(task.observation)
+  made = agent(specification, ACTION, net, adam(), **COMMON, **options)
+  made.initialize()
+  return made
+
+
+COMMON = dict(gamma=0.99, target_update_period=10_000)
+
+
+def adam():
+  """The paper's optimizer."""
+  return tf.keras.optimizers.Adam(5e-5, epsilon=0.01 / 32)
+
+
+def updates(task, batch):
+  """Name -> a call that updates an agent of that name once."""
+  dqn = (dqn_agent.DqnAgent, q_network.QNetwork)
+  c51 = (
+    categorical_dqn_agent.CategoricalDqnAgent,
+    categorical_q_network.CategoricalQNetwork,
+  )
+  calls = {}
+  for mode, jit_compile in (("graph", False), ("XLA", True)):
+    for name, made in (
+      ("DqnAgent", theirs(task, *dqn)),
+      ("CategoricalDqnAgent", theirs(task, *c51, num_atoms=51)),
+    ):
+      # XLA cannot make variables, so they are made before.
+      made._optimizer.build(made._q_network.trainable_weights)
+      calls[f"{name}, {mode}"] = call(made, batch, jit_compile=jit_compile)
+  particles = heads.particles(PARTICLES)
+  own = {
+    "DQNAgent": ours(task, agents.DQNAgent, heads.particles(1)),
+    "C51Agent": ours(task, agents.C51Agent, heads.categorical(51)),
+    "QRDQNAgent": ours(task, agents.QRDQNAgent, particles),
+    "IQNAgent": ours(task, agents.IQNAgent, implicit_heads.implicit(64)),
+    "MMDQNAgent": ours(task, agents.MMDQNAgent, particles),
+    "MMDQNAgent, graph": ours(
+      task, agents.MMDQNAgent, particles, jit_compile=False
+    ),
+    "MMDQNAgent, XLA": ours(
+      task, agents.MMDQNAgent, particles, jit_compile=True
+    ),
+    "MMDQNAgent, published formula": ours(
+      task, base.ReturnDistributionAgent, particles, loss=PublishedLoss()
+    ),
+  }
+  calls.update((name, call(made, batch)) for name, made in own.items())
+  return calls
+
+
+def call(agent, batch, **options):
+  """A call that updates the agent once, and waits for it."""
+  train = common.function(agent.train, **options)
+  return lambda: train(batch).loss.numpy()
+
+
+def experience(task):
   """A batch [B, 2] of random transitions."""
   rng = np.random.default_rng(0)
   shape = [BATCH, 2]
   return trajectory.Trajectory(
     step_type=tf.ones(shape, tf.int32),
     observation=tf.constant(
-      rng.integers(256, size=[*shape, 84, 84, 4]), tf.uint8
+      rng.integers(256, size=[*shape, *task.observation.shape]), tf.uint8
     ),
     action=tf.constant(rng.integers(ACTIONS, size=shape), tf.int32),
     policy_info=(),
@@ -121,43 +165,30 @@ def experience():
   )
 
 
-def update(agent, batch, jit_compile):
-  """A call that updates the agent once."""
-  if isinstance(agent, MMDQNAgent):  # compiles itself
-    step = tf.function(agent.train)
-  else:
-    if jit_compile:  # XLA cannot make variables, so they are made before
-      agent._optimizer.build(agent._q_network.trainable_weights)
-    step = tf.function(agent.train, jit_compile=jit_compile)
-  return lambda: step(batch).loss.numpy()
-
-
 def main():
   """Prints the table."""
   parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-  parser.add_argument("--seconds", type=float, default=20.0)
+  parser.add_argument("--seconds", type=float, default=60.0)
+  parser.add_argument("--network", choices=TASKS, default="nature")
   args = parser.parse_args()
-  batch = experience()
-  print(f"tensorflow {tf.__version__}; one update, batch {BATCH}")
-  modes = {"graph": False, "XLA": True, "default": None}
-  titles = [f"{mode + ' ms':>10} {'/ DQN':>6}" for mode in modes]
-  print(" ".join([f"{'':32}", *titles]))
-  columns = []
-  for jit_compile in modes.values():
-    calls = {
-      name: update(agent, batch, jit_compile)
-      for name, agent in agents(jit_compile).items()
-    }
-    columns.append(timing.interleaved(calls, seconds=args.seconds))
-  for name in columns[0]:
-    row = [f"{name:32}"]
-    for column in columns:
-      ratio = column[name] / column["DqnAgent"]
-      row.append(f"{column[name] * 1e3:10.1f} {ratio:6.2f}")
-    print(" ".join(row))
-  for mode, column in zip(modes, columns):
-    ratio = column["MMDQNAgent, published formula"] / column["MMDQNAgent"]
-    print(f"{mode}: ours is {ratio:.1f} times faster than published")
+  task = TASKS[args.network]
+  calls = updates(task, experience(task))
+  print(
+    f"tensorflow {tf.__version__}, oneDNN {convolution.has_onednn()}; one"
+    f" update, {args.network}, batch {BATCH}"
+  )
+  first = {}
+  for name, update in calls.items():
+    start = time.perf_counter()
+    update()
+    first[name] = time.perf_counter() - start
+  found = timing.interleaved(calls, seconds=args.seconds, quantile=0.1)
+  print(f"{'':32} {'ms':>8} {'/ graph':>8} {'/ XLA':>8} {'first s':>8}")
+  graph, xla = found["DqnAgent, graph"], found["DqnAgent, XLA"]
+  for name, seconds in found.items():
+    ratios = f"{seconds / graph:8.2f} {seconds / xla:8.2f}"
+    print(f"{name:32} {seconds * 1e3:8.2f} {ratios} {first[name]:8.1f}")
+  print("/ graph, / XLA: against DqnAgent's; times are 10th percentiles")
 
 
 if __name__ == "__main__":

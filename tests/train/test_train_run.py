@@ -91,11 +91,20 @@ _RUNS = {
     ],
     [150, 250],
   ),
+  # All updates of a round as one piece; DQN is compiled fastest.
+  "compiled dqn": (
+    ["agent.name=dqn", "network.num_particles=1", "system.xla=auto"],
+    [300],
+  ),
+  "compiled": (
+    ["agent.n_step=3", "replay.prioritized=true", "system.xla=auto"],
+    [300],
+  ),
 }
 
 
 # The others differ in their agents; the agents' tests compare checkpoints.
-_FAST = ("two actors", "rainbow", "atari")
+_FAST = ("two actors", "rainbow", "atari", "compiled dqn")
 
 
 @pytest.mark.parametrize(

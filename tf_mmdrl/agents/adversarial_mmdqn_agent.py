@@ -14,7 +14,7 @@ import tensorflow as tf
 from tf_agents.networks import network
 from tf_agents.typing import types
 
-from tf_mmdrl.agents import auxiliary, base, compiling, mmdqn_agent
+from tf_mmdrl.agents import auxiliary, base, mmdqn_agent
 from tf_mmdrl.core import algorithms, errors, settings
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.losses import Loss, MMDLoss
@@ -188,7 +188,7 @@ class AdversarialMMDQNAgent(base.ReturnDistributionAgent):
     loss = MappedMMDLoss(
       mmdqn_agent.mmd_loss(kernel, jit_compile),
       MonotoneMap(knots, bound),
-      xla=compiling.resolve(jit_compile).pieces,
+      xla=jit_compile is not False,
     )
     super().__init__(
       *args,

@@ -6,7 +6,7 @@ loss. A training step: the unit follows returns (`unit`), weights are updated
 """
 
 import functools
-from typing import Optional, Union
+from typing import Any, Callable, Optional, Union
 
 import tensorflow as tf
 from tf_agents.agents import tf_agent
@@ -17,14 +17,15 @@ from tf_agents.typing import types
 from tf_mmdrl import policies
 from tf_mmdrl.agents import (
   checks,
+  compiling,
   keywords,
   learning,
   network_pair,
   optimizers,
   predicting,
-  replicas,
   sight,
   targets,
+  train_step,
   transitions,
   updates,
 )
@@ -150,9 +151,10 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self._loss_function = loss
     self._groups = optimizers.Groups(self._network, optimizer, auxiliary)
     returns = transitions.NStepReturn(n_step_update, gamma, reward_scale_factor)
+    plan = compiling.resolve(jit_compile, self._network)
     self._unit = units.Unit(unit, self._UNITS_OF_A_RETURN)
     self._follow_unit = units.Follower(
-      self._unit, self._networks, self._groups, returns, jit_compile, typed
+      self._unit, self._networks, self._groups, returns, plan, typed
     )
     self._sight = sight.Sight(
       self._unit,
@@ -176,7 +178,15 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       self._groups,
       returns,
       gradient_clipping=gradient_clipping,
-      jit_compile=jit_compile,
+      plan=plan,
+    )
+    self._train_step = train_step.TrainStep(
+      self._follow_unit,
+      self._learning,
+      self._networks,
+      self._sight,
+      train_step_counter,
+      plan,
     )
     self._make_policy = functools.partial(
       policies.ReturnPolicy,
@@ -223,6 +233,20 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     """What `train` would find in this experience; changes nothing."""
     return self._learning.compute(experience, weights)
 
+  def train_in_turn(
+    self, unpack: Callable[[Any], Any]
+  ) -> train_step.TrainInTurn:
+    """A function that trains on K batches, one after another, in one call.
+
+    Args:
+      unpack: what is kept of a batch -> experience.
+
+    Returns:
+      (nest of [K, ...], importance weights [K, B]) -> the losses, with K in
+      front. It writes no summaries, and compiles at its first call.
+    """
+    return self._train_step.in_turn(unpack)
+
   def return_size(self) -> tf.Tensor:
     """[] root mean square of returns, from the rewards seen; 0 if unknown."""
     return self._unit.size()
@@ -249,10 +273,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self._networks.copy_to_target()
 
   def _train(self, experience, weights):
-    self._follow_unit(experience, weights)
-    update = self._learning.update(experience, weights)
-    # Not compiled: XLA would copy the weights every time.
-    replicas.in_one_place(self._after, update.beyond_reach)
+    update = self._train_step(experience, weights)
     updates.summarize(
       update,
       self._groups.weights(),
@@ -263,11 +284,6 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       gradients=self._summarize_grads_and_vars,
     )
     return update.loss_info
-
-  def _after(self, beyond_reach: tf.Tensor) -> None:
-    """What follows an update now and then."""
-    self._networks.update_target(self.train_step_counter)
-    self._sight.look(beyond_reach, self.unit, self.train_step_counter)
 
   def _loss(self, experience, weights=None, training=False):
     return self._learning.forward(experience, weights, training).loss_info

@@ -46,7 +46,7 @@ class Learning:
     returns: transitions.NStepReturn,
     *,
     gradient_clipping: Optional[float],
-    jit_compile: Optional[bool],
+    plan: compiling.Plan,
   ):
     """Compiles what is to be compiled, at its first call.
 
@@ -58,7 +58,7 @@ class Learning:
       groups: the weights that learn.
       returns: what is learnt.
       gradient_clipping: norm to clip each gradient to, or None.
-      jit_compile: whether XLA compiles the update; what is faster if None.
+      plan: what XLA compiles.
     """
     self._net = target_rule.network
     self.target_rule = target_rule
@@ -69,7 +69,6 @@ class Learning:
     self._step = target_rule.predict.step
     self._returns = returns
     self._gradient_clipping = gradient_clipping
-    plan = compiling.resolve(jit_compile)
     # Without autograph, which would hide errors behind its own.
     compiled = functools.partial(tf.function, autograph=False)
     self.compute = compiled(self._compute, jit_compile=plan.networks)
@@ -79,7 +78,7 @@ class Learning:
   def update(self, experience, weights) -> updates.Update:
     """Computes an update, applies it if all is finite, and counts it."""
     update = self.compute(experience, weights)
-    finite = updates.stop_unless_finite(update, self._step)
+    finite = updates.stop_unless_finite(update.bad, self._step)
     with tf.control_dependencies([] if finite is None else [finite]):
       if tf.distribute.get_strategy().num_replicas_in_sync > 1:
         # Replicas exchange gradients, which a compiled function may not do.
@@ -87,6 +86,28 @@ class Learning:
       else:
         self._apply(update.gradients)
       self._step.assign_add(1)
+    return update
+
+  def attempt(self, experience, weights) -> updates.Update:
+    """As `update`, but what is not finite stops nothing: all stays as it was.
+
+    For XLA, which cannot stop. There a choice between new and old values costs
+    nothing, because it is made where the new ones are computed.
+
+    Args:
+      experience: a batch.
+      weights: [B] importance weights, or None.
+
+    Returns:
+      The update; whether it was applied is `finite`.
+    """
+    update = self.compute(experience, weights)
+    variables = self._groups.add_variables([])
+    before = [tf.identity(variable) for variable in variables]
+    self._apply(update.gradients)
+    for variable, old in zip(variables, before):
+      variable.assign(tf.where(update.finite, variable, old))
+    self._step.assign_add(tf.cast(update.finite, self._step.dtype))
     return update
 
   def forward(self, experience, weights, training: bool) -> updates.Update:
@@ -113,15 +134,14 @@ class Learning:
     td_error = data.mask * (target.mean() - predicted.mean())
     td_error *= self._net.unit
     # Observations on their own: a ReLU may turn NaN into 0.
-    bad = {
-      "observations": updates.num_bad(
-        (data.observation, data.next_observation)
-      ),
-      "rewards": updates.num_bad(data.reward),
-      "predicted particles": updates.num_bad(predicted.values),
-      "target particles": updates.num_bad(target.values),
-      "losses": updates.num_bad((total, auxiliary_loss)),
-    }
+    parts = (
+      (data.observation, data.next_observation),
+      data.reward,
+      predicted.values,
+      target.values,
+      (total, auxiliary_loss),
+    )
+    bad = dict(zip(updates.KINDS, map(updates.num_bad, parts), strict=True))
     return updates.Update(
       tf_agent.LossInfo(total, dqn_agent.DqnLossInfo(losses, td_error)),
       auxiliary_loss,
@@ -130,7 +150,7 @@ class Learning:
       bad,
       beyond_reach=tf.zeros([]),
       gradients=[],
-      finite=tf.add_n(list(bad.values())) == 0,
+      finite=updates.is_finite(bad),
     )
 
   def _auxiliary_loss(
@@ -174,8 +194,9 @@ class Learning:
       part.map_values(lambda z: z / self._net.unit)
       for part in (update.predicted, update.target)
     ]
-    return tf.cond(
-      sight.is_due(self._step),
-      lambda: tf.reduce_mean(self._loss.share_beyond(*parts)),
-      lambda: tf.zeros([]),
-    )
+
+    def share():
+      mean = tf.reduce_mean(self._loss.share_beyond(*parts))
+      return tf.minimum(mean, 1.0)  # weights may sum to a little more
+
+    return tf.cond(sight.is_due(self._step), share, lambda: tf.zeros([]))

@@ -5,7 +5,7 @@ Learning via Moment Matching", AAAI 2021; Algorithm 3.
 import dataclasses
 from typing import Any, Dict, Optional, Union
 
-from tf_mmdrl.agents import base, compiling
+from tf_mmdrl.agents import base
 from tf_mmdrl.core import algorithms, settings
 from tf_mmdrl.losses import MMDLoss
 from tf_mmdrl.networks import heads
@@ -29,10 +29,10 @@ def mmd_loss(
   Returns:
     The loss.
   """
-  xla = compiling.resolve(jit_compile).pieces
+  by_xla = jit_compile is not False
   return MMDLoss(
     kernel,
-    cos_sin=spectral.series_cos_sin if xla else spectral.library_cos_sin,
+    cos_sin=spectral.series_cos_sin if by_xla else spectral.library_cos_sin,
   )
 
 

@@ -43,10 +43,11 @@ class NetworkPair:
       tau_non_trainable=1.0,
     )
 
-  def update_target(self, step: tf.Tensor) -> None:
-    """Does so by `tau` where the train step is a multiple of the period."""
+  def update_target(self, step: tf.Tensor, was_updated: tf.Tensor) -> None:
+    """Does so by `tau` after an update to a multiple of the period."""
     replicas.when(
-      step % self.period == 0, lambda: self.copy_to_target(self.tau)
+      was_updated & (step % self.period == 0),
+      lambda: self.copy_to_target(self.tau),
     )
 
 

@@ -6,6 +6,7 @@ Where all rewards are 0 there is nothing to learn.
 """
 
 import sys
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -22,6 +23,52 @@ _TOO_MANY_UNITS = 64  # of a return, or returns of a unit, if it is fixed
 def is_due(step: tf.Tensor) -> tf.Tensor:
   """Whether to look at an update with this number."""
   return step % PERIOD == 0
+
+
+class Notice(NamedTuple):
+  """Something to say, each part []; XLA computes it and cannot print it.
+
+  Attributes:
+    due: whether to say it.
+    step: updates so far.
+    unit: natural rewards of one unit of return.
+    size: of returns, in natural rewards.
+    beyond: the share out of reach, averaged.
+  """
+
+  due: tf.Tensor
+  step: tf.Tensor
+  unit: tf.Tensor
+  size: tf.Tensor
+  beyond: tf.Tensor
+
+
+class Notices(NamedTuple):
+  """What a look found; each is said once in an agent's life at most.
+
+  Attributes:
+    blind: the agent learns little or nothing.
+    no_rewards: all rewards were 0.
+  """
+
+  blind: Notice
+  no_rewards: Notice
+
+
+def nothing() -> Notices:
+  """Notices of which none is due."""
+  none = tf.zeros([])
+  notice = Notice(tf.constant(False), tf.zeros([], tf.int64), none, none, none)
+  return Notices(notice, notice)
+
+
+def newest(before: Notices, now: Notices) -> Notices:
+  """Of each kind the one that is due; the later if both are."""
+
+  def one(old: Notice, new: Notice) -> Notice:
+    return Notice(*(tf.where(new.due, b, a) for a, b in zip(old, new)))
+
+  return Notices(*map(one, before, now))
 
 
 class Sight(tf.Module):
@@ -53,20 +100,34 @@ class Sight(tf.Module):
     self._looks = state(0, tf.int64, "looks")
     self._told = state(False, tf.bool, "told")
 
-  def look(self, share: tf.Tensor, unit: tf.Tensor, step: tf.Tensor) -> None:
-    """Averages in the share of some updates; says so once if it stays large.
+  def look(
+    self,
+    share: tf.Tensor,
+    unit: tf.Tensor,
+    step: tf.Tensor,
+    was_updated: tf.Tensor,
+  ) -> Notices:
+    """Averages in the share of some updates.
 
     Args:
       share: [] out of reach, in [0, 1], if it is due.
       unit: [] natural rewards of one unit.
       step: [] the train step, after the update.
+      was_updated: [] whether there was one.
+
+    Returns:
+      What there is to say, for `tell`.
     """
-    replicas.when(
-      is_due(step - 1),  # as it was in the update
+    unit, step = tf.identity(unit), tf.cast(step, tf.int64)
+    return tf.cond(
+      was_updated & is_due(step - 1),  # as it was in the update
       lambda: self._judge(share, unit, step),
+      nothing,
     )
 
-  def _judge(self, share: tf.Tensor, unit: tf.Tensor, step: tf.Tensor) -> None:
+  def _judge(
+    self, share: tf.Tensor, unit: tf.Tensor, step: tf.Tensor
+  ) -> Notices:
     self._looks.assign_add(1)
     memory = tf.cast(tf.minimum(self._looks, _MEMORY), tf.float32)
     self.beyond.assign_add((share - self.beyond) / memory)
@@ -75,40 +136,42 @@ class Sight(tf.Module):
       too_large = size > _TOO_MANY_UNITS * unit
       too_small = (size > 0) & (size < unit / _TOO_MANY_UNITS)
       is_bad |= too_large | too_small
+    is_blind = (self._looks >= _LOOKS) & ~self._told & is_bad
+    self._told.assign(self._told | is_blind)
+    no_rewards = (self._looks == _LOOKS) & ~self._is_known()
+    found = (step, unit, size, tf.identity(self.beyond))
+    return Notices(Notice(is_blind, *found), Notice(no_rewards, *found))
 
+  def tell(self, notices: Notices) -> None:
+    """Prints what is due; not for XLA."""
     # A terminal may show a progress line.
     begin = "\n" if sys.stderr.isatty() else ""
-
-    def tell():
-      tf.print(
+    blind, no_rewards = notices
+    replicas.when(
+      blind.due,
+      lambda: tf.print(
         f"{begin}warning: {self._agent} learns little or nothing. At step",
-        step,
+        blind.step,
         "one unit of return is",
-        unit,
+        blind.unit,
         "and returns are about",
-        size,
+        blind.size,
         "natural rewards;",
-        tf.cast(tf.round(100 * self.beyond), tf.int32),
+        tf.cast(tf.round(100 * blind.beyond), tf.int32),
         f"% of {self._beyond_what}. {self._advice()}",
         output_stream=sys.stderr,
-      )
-      self._told.assign(True)
-      return True
-
-    def tell_of_zeros():
-      tf.print(
+      ),
+    )
+    replicas.when(
+      no_rewards.due,
+      lambda: tf.print(
         f"{begin}note: {self._agent} has seen no reward other than 0 in",
-        step,
+        no_rewards.step,
         "updates, so there is nothing to learn yet. Check the environment's"
         " rewards; if they are sparse, explore more or longer.",
         output_stream=sys.stderr,
-      )
-      return True
-
-    judging = (self._looks >= _LOOKS) & ~self._told
-    tf.cond(judging & is_bad, tell, lambda: False)
-    no_rewards = (self._looks == _LOOKS) & ~self._is_known()
-    tf.cond(no_rewards, tell_of_zeros, lambda: False)
+      ),
+    )
 
   def _advice(self) -> str:
     if self._is_auto and self._unit_stays:

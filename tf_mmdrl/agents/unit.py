@@ -10,7 +10,7 @@ PopArt (van Hasselt et al., "Learning values across many orders of magnitude",
 2016) changes its scale in the same way, at every update and up to rounding.
 """
 
-from typing import Iterable, Optional, Tuple, Union
+from typing import Iterable, Tuple, Union
 
 import tensorflow as tf
 
@@ -129,7 +129,7 @@ class Follower:
     networks: NetworkPair,
     groups: Groups,
     returns: transitions.NStepReturn,
-    jit_compile: Optional[bool],
+    plan: compiling.Plan,
     agent: str,
   ):
     """Gives networks the initial unit, if it is a number.
@@ -139,7 +139,7 @@ class Follower:
       networks: whose unit follows.
       groups: the weights that learn; optimizers' moments follow as well.
       returns: what is learnt.
-      jit_compile: whether XLA compiles the measure, or None.
+      plan: what XLA compiles; the measure is one of the pieces.
       agent: the class that the user made, for a warning.
     """
     self._unit = unit
@@ -158,7 +158,7 @@ class Follower:
     self._measure = tf.function(
       lambda *batch: self._choose(self._statistics(*batch)),
       autograph=False,
-      jit_compile=compiling.resolve(jit_compile).pieces,
+      jit_compile=plan.pieces,
     )
 
   def __call__(self, experience, weights) -> None:

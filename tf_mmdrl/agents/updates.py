@@ -8,6 +8,16 @@ from tf_agents.utils import common, eager_utils
 
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 
+# What must be finite, by the names that errors give it.
+KINDS = (
+  "observations",
+  "rewards",
+  "predicted particles",
+  "target particles",
+  "losses",
+)
+Bad = Dict[str, tf.Tensor]
+
 
 class Update(NamedTuple):
   """What an update leaves to report.
@@ -17,7 +27,7 @@ class Update(NamedTuple):
     auxiliary_loss: of weights that the loss has no gradient in, or 0.
     predicted: distributions of the actions taken, in natural rewards.
     target: their Bellman targets.
-    bad: name -> int64, how many of its values were not finite.
+    bad: of `KINDS`, int64, how many of its values were not finite.
     beyond_reach: [] share of it that the loss does not see, where it was looked
       at.
     gradients: of the trainable weights, after clipping.
@@ -28,7 +38,7 @@ class Update(NamedTuple):
   auxiliary_loss: tf.Tensor
   predicted: ReturnDistribution
   target: ReturnDistribution
-  bad: Dict[str, tf.Tensor]
+  bad: Bad
   beyond_reach: tf.Tensor
   gradients: list
   finite: tf.Tensor
@@ -46,21 +56,24 @@ def num_bad(tensors) -> tf.Tensor:
   )
 
 
-def stop_unless_finite(
-  update: Update, step: tf.Tensor
-) -> Optional[tf.Operation]:
+def is_finite(bad: Bad) -> tf.Tensor:
+  """[] whether no number was NaN or infinite."""
+  return tf.add_n(list(bad.values())) == 0
+
+
+def stop_unless_finite(bad: Bad, step: tf.Tensor) -> Optional[tf.Operation]:
   """Raises InvalidArgumentError, naming what was not finite.
 
   Args:
-    update: the update, before it is applied.
-    step: the train step.
+    bad: of an update.
+    step: the train step before it.
 
   Returns:
     In a graph, the operation that raises.
   """
-  counts = [part for item in update.bad.items() for part in item]
+  counts = [part for item in bad.items() for part in item]
   return tf.debugging.Assert(
-    update.finite,
+    is_finite(bad),
     [
       "An update needs finite numbers; the weights were left as they were at"
       " train step",

@@ -7,7 +7,7 @@ from tf_agents.networks import network, utils
 from tf_agents.utils import nest_utils
 
 from tf_mmdrl.core import arguments, errors, specs
-from tf_mmdrl.networks import heads, streams, torsos, units
+from tf_mmdrl.networks import convolutions, heads, streams, torsos, units
 
 _HEAD = (
   "use ParticleNetwork(..., num_particles=200), or a head, for C51"
@@ -186,6 +186,24 @@ class ReturnNetwork(network.Network):
   def is_random(self) -> bool:
     """Whether a seed makes a difference, by noise or by draws."""
     return self.is_noisy or self.is_implicit
+
+  @property
+  def is_small(self) -> bool:
+    """Whether all its convolutions are, and no layer is a user's own."""
+    return not self._own_layers and all(self._convolutions_are_small())
+
+  @property
+  def is_large(self) -> bool:
+    """Whether some convolution is, and no layer is a user's own."""
+    return not self._own_layers and not all(self._convolutions_are_small())
+
+  @property
+  def _own_layers(self) -> bool:
+    return bool(self._preprocessing or self._combiner)
+
+  def _convolutions_are_small(self) -> List[bool]:
+    kind = convolutions.FastConv2D
+    return [one.is_small for one in self._torso if isinstance(one, kind)]
 
   def call(
     self,

@@ -10,7 +10,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 import tensorflow as tf
 
-from tf_mmdrl.networks import noisy
+from tf_mmdrl.networks import convolutions, noisy
 
 # (filters, kernel size, stride) of each convolution.
 ConvParams = Sequence[Tuple[int, int, int]]
@@ -68,8 +68,8 @@ class Builder(NamedTuple):
     fc_layer_params: Sequence[int],
   ) -> List[tf.keras.layers.Layer]:
     """New, unbuilt layers: convolutions, flatten, dense."""
-    convolutions = [
-      tf.keras.layers.Conv2D(
+    layers = [
+      convolutions.FastConv2D(
         filters,
         size,
         stride,
@@ -81,7 +81,7 @@ class Builder(NamedTuple):
       for index, (filters, size, stride) in enumerate(conv_layer_params or ())
     ]
     flatten = tf.keras.layers.Flatten(name="flatten")
-    return [*convolutions, flatten, *self.hidden(fc_layer_params)]
+    return [*layers, flatten, *self.hidden(fc_layer_params)]
 
   def hidden(self, fc_layer_params: Sequence[int]):
     """New dense layers with the activation."""

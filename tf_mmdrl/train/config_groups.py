@@ -301,7 +301,8 @@ class SystemConfig(settings.Group):
   )
   xla: str = settings.setting(
     "auto",
-    "whether XLA compiles updates; auto: the parts that it makes faster",
+    "whether XLA compiles updates; auto: what it makes faster, all updates of"
+    " a round as one piece if the network is small",
     choices=("auto", "on", "off"),
   )
   mixed_precision: bool = settings.setting(

@@ -1,6 +1,6 @@
 """All updates of a round in one compiled call."""
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -33,8 +33,6 @@ class Learner:
     agent: base.ReturnDistributionAgent,
     buffer: FrameReplayBuffer,
     *,
-    num_updates: int,
-    batch_size: int,
     all_updates: int,
   ):
     """Compiles at the first update.
@@ -42,14 +40,13 @@ class Learner:
     Args:
       agent: what learns.
       buffer: a shard of what the batches are drawn from, to unpack them.
-      num_updates: K, updates of a round.
-      batch_size: B.
       all_updates: of the whole run.
     """
     self._agent = agent
     self._buffer = buffer
-    self._size = (num_updates, batch_size)
-    self._update = tf.function(self._updates, autograph=False)
+    self._update = tf.function(
+      agent.train_in_turn(self._experience), autograph=False
+    )
     self._look = tf.function(self._last_update, autograph=False)
 
     @tf.function(autograph=False)
@@ -83,7 +80,7 @@ class Learner:
     """
     planes, info = batches
     try:
-      losses, per_example = self._update(planes, info.weights)
+      found = self._update(planes, info.weights)
     except tf.errors.InvalidArgumentError as error:
       raise errors.UserError(
         f"{_reason(error)} It was at step {step:,}; the last checkpoint is"
@@ -91,32 +88,8 @@ class Learner:
       ) from error
     if writer is not None:
       watching.write_update(writer, step, self._look(planes, info.weights))
-    mean = float(losses.numpy().mean(dtype=np.float64))
-    return Learnt(mean, per_example.numpy())
-
-  def _updates(self, planes: Any, weights: tf.Tensor) -> Tuple[tf.Tensor, ...]:
-    """Losses [K] and those of each example [K, B] of K updates in turn."""
-    num_updates, batch_size = self._size
-
-    def body(k, losses, per_example):
-      info = self._agent.train(self._experience(planes, k), weights[k])
-      return (
-        k + 1,
-        losses.write(k, info.loss),
-        per_example.write(k, info.extra.td_loss),
-      )
-
-    _, losses, per_example = tf.while_loop(
-      lambda k, *_: k < num_updates,
-      body,
-      (
-        0,
-        tf.TensorArray(tf.float32, num_updates, element_shape=[]),
-        tf.TensorArray(tf.float32, num_updates, element_shape=[batch_size]),
-      ),
-      parallel_iterations=1,
-    )
-    return losses.stack(), per_example.stack()
+    mean = float(found.loss.numpy().mean(dtype=np.float64))
+    return Learnt(mean, found.extra.td_loss.numpy())
 
   def _last_update(self, planes: Any, weights: tf.Tensor) -> updates.Update:
     """What one more update by the last batch would be.
@@ -124,11 +97,11 @@ class Learner:
     The updates themselves write no summaries: within their loop TensorFlow
     would name them after it, and count them by updates.
     """
-    return self._agent.look(self._experience(planes, -1), weights[-1])
+    batch = tf.nest.map_structure(lambda part: part[-1], planes)
+    return self._agent.look(self._experience(batch), weights[-1])
 
-  def _experience(self, planes: Any, k: Any) -> Any:
-    batch = tf.nest.map_structure(lambda part: part[k], planes)
-    return self._buffer.from_planes(batch, stacks.stack_last_now)
+  def _experience(self, planes: Any) -> Any:
+    return self._buffer.from_planes(planes, stacks.stack_last_now)
 
 
 def _reason(error: tf.errors.InvalidArgumentError) -> str:

@@ -60,7 +60,7 @@ class RunState:
     )
     self.experience = Experience(shards, **size)
     self.learner = Learner(
-      self.agent, shards.shards[0], **size, all_updates=config.num_updates
+      self.agent, shards.shards[0], all_updates=config.num_updates
     )
     self.step = 0
     self.metrics = Metrics(directory.metrics, config.environment.name)
