@@ -1,13 +1,11 @@
 """A version is there whole or not at all, whenever a writer is killed."""
 
-import os
-import signal
-import sys
 import threading
 
+import kill_points
 import pytest
 
-from tf_mmdrl.core import UserError
+from tf_mmdrl.core import UserError, whole_files
 from tf_mmdrl.serving import directories
 
 _FILES = ("saved_model.pb", "variables/a", "variables/b", "assets/c")
@@ -29,34 +27,15 @@ def _read(directory):
   return found
 
 
-def _killed_at(event, act):
-  """Whether a child that does `act` is killed at its n-th look at the disk."""
-  child = os.fork()
-  if child == 0:
-    seen = [0]
-
-    def count(name, args):
-      if name.startswith(("os.", "shutil.", "open", "fcntl.")):
-        seen[0] += 1
-        if seen[0] == event + 1:
-          os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(count)
-    try:
-      act()
-    finally:
-      os._exit(0)
-  _, status = os.waitpid(child, 0)
-  return os.WIFSIGNALED(status)
-
-
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_kill_at_any_moment_leaves_the_old_or_the_new(tmp_path, number):
   event, outcomes = 0, set()
   while True:
     directory = tmp_path / str(event)
     _publish(directory, 1, "old")
-    killed = _killed_at(event, lambda d=directory: _publish(d, number, "new"))
+    killed = kill_points.killed_at(
+      event, lambda d=directory: _publish(d, number, "new")
+    )
     found = _read(directory)
     assert found in ({1: "old"}, {1: "old", number: "new"}), (event, found)
     outcomes.add(len(found) == number and found[number] == "new")
@@ -77,7 +56,9 @@ def test_a_kill_while_removing_leaves_no_half_version(tmp_path):
     directory = tmp_path / str(event)
     _publish(directory, 1, "old")
     _publish(directory, 2, "new")
-    killed = _killed_at(event, lambda d=directory: directories.remove(d, 1))
+    killed = kill_points.killed_at(
+      event, lambda d=directory: directories.remove(d, 1)
+    )
     assert _read(directory) in ({1: "old", 2: "new"}, {2: "new"})
     if not killed:
       break
@@ -98,7 +79,7 @@ def test_an_error_while_writing_leaves_nothing(tmp_path):
 
 
 def test_without_an_exchange_two_renames_do(tmp_path, monkeypatch):
-  monkeypatch.setattr(directories.ctypes, "CDLL", lambda name: object())
+  monkeypatch.setattr(whole_files.ctypes, "CDLL", lambda name: object())
   _publish(tmp_path, 1, "old")
   _publish(tmp_path, 1, "new")
   assert _read(tmp_path) == {1: "new"}

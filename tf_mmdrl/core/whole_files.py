@@ -3,6 +3,7 @@
 A file is a JSON header and zlib streams; reading one runs no code from it.
 """
 
+import ctypes
 import hashlib
 import json
 import os
@@ -19,6 +20,8 @@ TEMPORARY = ".tmp"
 
 _MAGIC = b"mmdrl-arrays-1\n"
 _LENGTH = struct.Struct("<Q")
+_HERE = -100  # AT_FDCWD
+_EXCHANGE = 2  # RENAME_EXCHANGE
 # Level 1 shrinks Atari frames 30 to 70 times; more levels give little more.
 _LEVEL = 1
 
@@ -78,6 +81,21 @@ def write(path: pathlib.Path, data: bytes) -> None:
     temporary.unlink(missing_ok=True)
     raise
   sync_directory(path.parent)
+
+
+def exchange(one: pathlib.Path, other: pathlib.Path) -> None:
+  """Swaps two directories; in one step where the system can (Linux).
+
+  Elsewhere the second is first put aside, under the first one's name and
+  `-old`, where the name of neither is ever half made.
+  """
+  rename = getattr(ctypes.CDLL(None), "renameat2", None)
+  names = (os.fsencode(one), os.fsencode(other))
+  if rename and not rename(_HERE, names[0], _HERE, names[1], _EXCHANGE):
+    return
+  aside = one.with_name(f"{one.name}-old")
+  os.rename(other, aside)
+  os.rename(one, other)
 
 
 def sync_directory(directory: pathlib.Path) -> None:

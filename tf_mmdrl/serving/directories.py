@@ -5,18 +5,15 @@ it: `.lock`, and what is being made or removed.
 """
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import pathlib
 import shutil
 from typing import Iterator, List, Optional
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, whole_files
 
 _TEMPORARY = ".tmp-"
-_HERE = -100  # AT_FDCWD
-_EXCHANGE = 2  # RENAME_EXCHANGE
 
 
 def versions(directory: pathlib.Path) -> List[int]:
@@ -76,7 +73,7 @@ def publishing(directory: pathlib.Path, number: int) -> Iterator[pathlib.Path]:
       yield temporary
       _sync(temporary)
       if final.exists():
-        _exchange(temporary, final)
+        whole_files.exchange(temporary, final)
       else:
         os.rename(temporary, final)
       _sync_one(directory)
@@ -106,17 +103,6 @@ def _locked(directory: pathlib.Path) -> Iterator[None]:
 def _clean(directory: pathlib.Path) -> None:
   for orphan in directory.glob(f"{_TEMPORARY}*"):
     shutil.rmtree(orphan, ignore_errors=True)
-
-
-def _exchange(one: pathlib.Path, other: pathlib.Path) -> None:
-  """Swaps two directories; in one step where the system can (Linux)."""
-  rename = getattr(ctypes.CDLL(None), "renameat2", None)
-  names = (os.fsencode(one), os.fsencode(other))
-  if rename and not rename(_HERE, names[0], _HERE, names[1], _EXCHANGE):
-    return
-  aside = one.with_name(f"{one.name}-old")
-  os.rename(other, aside)
-  os.rename(one, other)
 
 
 def _sync(path: pathlib.Path) -> None:

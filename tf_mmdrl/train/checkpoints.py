@@ -13,6 +13,7 @@ from tf_mmdrl.replay import DamagedFileError
 
 MANIFEST = "manifest.json"
 _TEMPORARY = ".tmp-"
+_REMOVED = ".gone-"
 
 
 class Checkpoints:
@@ -35,11 +36,13 @@ class Checkpoints:
   def save(self, step: int, write: Callable[[pathlib.Path], None]) -> None:
     """Makes a checkpoint: everything in a temporary place, then one rename.
 
+    One of the same step gives way in the same moment, and is there until then.
+
     Args:
       step: its number.
       write: fills an empty directory with files.
     """
-    temporary = self.directory / f"{_TEMPORARY}{step:012d}"
+    temporary, final = self._temporary(step), self.path(step)
     try:
       self.directory.mkdir(parents=True, exist_ok=True)
       shutil.rmtree(temporary, ignore_errors=True)
@@ -50,34 +53,45 @@ class Checkpoints:
         files[path.name] = whole_files.digest(path.read_bytes())
         _sync(path)
       whole_files.write_json(temporary / MANIFEST, {"files": files})
-      if self.path(step).exists():  # damaged, or the same: both may go
-        shutil.rmtree(self.path(step))
-      os.rename(temporary, self.path(step))
+      if final.exists():  # damaged, or the same: both may go
+        whole_files.exchange(temporary, final)
+      else:
+        os.rename(temporary, final)
       whole_files.sync_directory(self.directory)
     except (OSError, tf.errors.OpError) as error:
       shutil.rmtree(temporary, ignore_errors=True)
-      whole = [s for s in self.steps() if s != step]
-      rest = f"that of step {whole[0]} is whole" if whole else "none was before"
-      reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
-      raise errors.UserError(
-        f"cannot write the checkpoint of step {step}: {reason}; {rest}. Make"
-        f" room in {str(self.directory)!r} and run the same command again"
-      ) from error
+      raise self._not_written(step, error) from error
+    self._sweep()
 
   def verify(self, step: int) -> pathlib.Path:
     """The directory, if every file is as it was written."""
-    path = self.path(step)
-    content = whole_files.read_json(path / MANIFEST)
-    for name, sha256 in content["files"].items():
-      whole_files.read(path / name, sha256)
-    return path
+    return _verify(self.path(step))
 
   def prune(self, keep: int) -> List[int]:
     """Removes all but the newest; returns the steps that are left."""
     steps = self.steps()
     for step in steps[keep:]:
-      shutil.rmtree(self.path(step))
+      # Under another name, so that a crash leaves nothing that seems damaged.
+      os.rename(self.path(step), self.directory / f"{_REMOVED}{step:012d}")
+    self._sweep()
     return steps[:keep]
+
+  def recover(self) -> List[int]:
+    """Puts complete checkpoints in their place that a crash kept from it.
+
+    Returns:
+      The steps of those that were found.
+    """
+    found = []
+    for path in sorted(self.directory.glob(f"{_TEMPORARY}*")):
+      number = path.name[len(_TEMPORARY) :].removesuffix("-old")
+      if not number.isdigit() or self._is_whole(self.path(int(number))):
+        continue
+      if self._is_whole(path):
+        self._put_aside(int(number))
+        os.rename(path, self.path(int(number)))
+        found.append(int(number))
+    return found
 
   def clean(self, newest: int) -> None:
     """Removes what a crash left half made, and puts damaged ones aside.
@@ -87,13 +101,41 @@ class Checkpoints:
     """
     if not self.directory.is_dir():
       return
-    for path in self.directory.glob(f"{_TEMPORARY}*"):
-      shutil.rmtree(path, ignore_errors=True)
+    self._sweep()
     for step in self.steps():
       if step > newest:
-        aside = self.directory / f"damaged-{step:012d}"
-        shutil.rmtree(aside, ignore_errors=True)
-        os.rename(self.path(step), aside)
+        self._put_aside(step)
+
+  def _temporary(self, step: int) -> pathlib.Path:
+    return self.directory / f"{_TEMPORARY}{step:012d}"
+
+  def _sweep(self) -> None:
+    """Removes what is half made or half removed."""
+    for kind in (_TEMPORARY, _REMOVED):
+      for path in self.directory.glob(f"{kind}*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+  def _put_aside(self, step: int) -> None:
+    """Keeps a damaged one under a name that is not read."""
+    if self.path(step).exists():
+      aside = self.directory / f"damaged-{step:012d}"
+      shutil.rmtree(aside, ignore_errors=True)
+      os.rename(self.path(step), aside)
+
+  def _is_whole(self, path: pathlib.Path) -> bool:
+    try:
+      return bool(_verify(path))
+    except DamagedFileError:
+      return False
+
+  def _not_written(self, step: int, error: Exception) -> errors.UserError:
+    there = self.steps()
+    rest = f"that of step {there[0]} is whole" if there else "none was before"
+    reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+    return errors.UserError(
+      f"cannot write the checkpoint of step {step}: {reason}; {rest}. Make"
+      f" room in {str(self.directory)!r} and run the same command again"
+    )
 
 
 def restore_newest(
@@ -124,6 +166,13 @@ def restore_newest(
       " a copy, or remove the directory to begin anew"
     )
   return False
+
+
+def _verify(path: pathlib.Path) -> pathlib.Path:
+  content = whole_files.read_json(path / MANIFEST)
+  for name, sha256 in content["files"].items():
+    whole_files.read(path / name, sha256)
+  return path
 
 
 def _sync(path: pathlib.Path) -> None:

@@ -157,6 +157,9 @@ class RunState:
     Returns:
       Whether there was one.
     """
+    if clean:
+      for step in self._checkpoints.recover():
+        warn(f"the checkpoint of step {step} was complete, but for its name")
     found = checkpoints.restore_newest(self._checkpoints, self._read, warn)
     if clean:
       self._checkpoints.clean(self.step)
