@@ -2,6 +2,7 @@
 
 import csv
 import html.parser
+import pathlib
 import time
 
 import pytest
@@ -9,6 +10,9 @@ import report_browser
 import report_fixtures
 
 from tf_mmdrl.cli import main
+from tf_mmdrl.core import errors
+from tf_mmdrl.report import page
+from tf_mmdrl.report.tables import Table
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +174,29 @@ def test_in_a_browser(report, scheme, request, tmp_path):
     assert page.complaints() == []
     page.screenshot(tmp_path / "page.png")
     assert (tmp_path / "page.png").stat().st_size > 10_000
+
+
+def test_an_old_report_stays_if_the_new_one_cannot_be_written(
+  tmp_path, monkeypatch
+):
+  def made(title):
+    tables = [Table(n, title, ["a"], ["A"], [["b"]]) for n in ("one", "two")]
+    return page.Report(title, "", [], [], [page.Section("S", tables=tables)])
+
+  page.write(made("old"), tmp_path)
+  before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+  write = pathlib.Path.write_bytes
+
+  def full(path, content):
+    if path.name.startswith("two.md"):
+      write(path, content[:1])
+      raise OSError(28, "No space left on device")
+    return write(path, content)
+
+  monkeypatch.setattr(pathlib.Path, "write_bytes", full)
+  with pytest.raises(errors.UserError, match="No space left.*older report"):
+    page.write(made("new"), tmp_path)
+  assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_games_without_a_human_score_are_told(tmp_path, capsys):

@@ -51,3 +51,25 @@ def test_markdown_marks_the_best_and_shows_the_support():
   assert lines[6] == "| Tie | 3.0 | 3.0 | 3 |"  # nobody is the best
   assert lines[7] == "| Zero | – | 1.25 | 4 |"
   assert lines[-1] == "A note."
+
+
+def test_cells_that_a_spreadsheet_would_execute_are_inert():
+  wild = ["=1+1", "+cmd|'/C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"]
+  tame = ["Pong", "-3.5", "1e9", "", "a=b"]
+  table = Table(
+    "wild",
+    "Wild",
+    ["name", "=heading"],
+    ["Name", "=Heading"],
+    [[name, -3.5] for name in (*wild, *tame)],
+  )
+  rows = list(csv.reader(io.StringIO(tables.to_csv(table), newline="")))
+  assert rows[0] == ["name", "'=heading"]
+  marked = [f"'{name}".replace("\r", " ") for name in wild]
+  assert [row[0] for row in rows[1:]] == [*marked, *tame]
+  assert {row[1] for row in rows[1:]} == {"-3.5"}  # a number is one
+  lines = tables.to_markdown(table).splitlines()
+  assert lines[2] == "| Name | '=Heading |"
+  assert lines[4] == "| '=1+1 | -3.5 |"
+  assert lines[5] == "| '+cmd\\|'/C calc'!A0 | -3.5 |"
+  assert len(lines) == 4 + len(wild) + len(tame)  # each stays in its line

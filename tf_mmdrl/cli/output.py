@@ -2,12 +2,13 @@
 
 import csv
 import dataclasses
+import io
 import pathlib
 import shutil
 import textwrap
 from typing import Any, Iterator, List, Sequence, Tuple
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, whole_files
 
 
 def directory(path: str) -> pathlib.Path:
@@ -29,12 +30,13 @@ def write_csv(
   path: pathlib.Path, columns: Sequence[str], rows: Sequence[Any]
 ) -> None:
   """Writes the named fields of dataclasses, numbers in full precision."""
-  with path.open("w", newline="") as file:
-    writer = csv.writer(file)
-    writer.writerow(columns)
-    for row in rows:
-      fields = dataclasses.asdict(row)
-      writer.writerow([fields[column] for column in columns])
+  out = io.StringIO(newline="")
+  writer = csv.writer(out)
+  writer.writerow(columns)
+  for row in rows:
+    fields = dataclasses.asdict(row)
+    writer.writerow([fields[column] for column in columns])
+  whole_files.write(path, out.getvalue().encode())
 
 
 def width() -> int:

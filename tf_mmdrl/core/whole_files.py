@@ -83,6 +83,27 @@ def write(path: pathlib.Path, data: bytes) -> None:
   sync_directory(path.parent)
 
 
+def write_all(directory: pathlib.Path, contents: Dict[str, bytes]) -> None:
+  """Writes files, all of them or none: each is there before any has its name.
+
+  Args:
+    directory: an existing one.
+    contents: by name, with the folders in which they are to lie.
+  """
+  temporary = {
+    directory / f"{name}{TEMPORARY}": directory / name for name in contents
+  }
+  try:
+    for path, content in zip(temporary, contents.values()):
+      path.parent.mkdir(parents=True, exist_ok=True)
+      path.write_bytes(content)
+    for path, final in temporary.items():
+      os.replace(path, final)
+  finally:
+    for path in temporary:
+      path.unlink(missing_ok=True)
+
+
 def exchange(one: pathlib.Path, other: pathlib.Path) -> None:
   """Swaps two directories; in one step where the system can (Linux).
 

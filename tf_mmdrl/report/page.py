@@ -6,7 +6,7 @@ import re
 from importlib import resources
 from typing import List, NamedTuple, Sequence, Tuple
 
-from tf_mmdrl.core import errors, plotting
+from tf_mmdrl.core import errors, plotting, whole_files
 from tf_mmdrl.report import tables
 from tf_mmdrl.report.tables import Table
 
@@ -86,12 +86,11 @@ def write(report: Report, directory: pathlib.Path) -> List[pathlib.Path]:
       contents[f"figures/{picture.name}.png"] = picture.png
       contents[f"figures/{picture.name}.svg"] = picture.svg.encode()
   try:
-    (directory / "figures").mkdir(exist_ok=True)
-    for name, content in contents.items():
-      (directory / name).write_bytes(content)
+    whole_files.write_all(directory, contents)
   except OSError as error:
     raise errors.UserError(
-      f"cannot write to {str(directory)!r}: {error.strerror}; pass another -o"
+      f"cannot write to {str(directory)!r}: {error.strerror}; pass another -o."
+      " An older report there has not changed"
     ) from None
   return [directory / name for name in contents]
 

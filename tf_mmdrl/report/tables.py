@@ -8,6 +8,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence
 from tf_mmdrl.report import intervals, published
 
 Cells = Sequence[Any]
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # how a formula begins
 # Field of a score -> the field that says whether a CSV has a column for it.
 _EXTRAS = {"low": "low", "high": "low", "seeds": "seeds", "episodes": "seeds"}
 
@@ -90,7 +91,7 @@ def to_csv(table: Table) -> str:
   out = io.StringIO()
   writer = csv.writer(out, lineterminator="\n")
   names = [f"{table.columns[index]}_{field}" for index, field in extras]
-  writer.writerow([*table.columns, *names])
+  writer.writerow([_inert(name) for name in [*table.columns, *names]])
   for row in table.rows:
     more = [_behind(row[index], field) for index, field in extras]
     writer.writerow([_plain(cell) for cell in [*row, *more]])
@@ -104,16 +105,23 @@ def to_markdown(table: Table) -> str:
     marked = best_cells(table, row)
     cells = []
     for index, cell in enumerate(row):
-      text = " ".join(filter(None, display(table, cell))).replace("|", "\\|")
+      shown = display(table, _inert(cell) if isinstance(cell, str) else cell)
+      text = _escaped(" ".join(filter(None, shown)))
       cells.append(f"**{text}**" if index in marked else text)
     rows.append(cells)
   rule = ["---" if text_column(table, i) else "---:" for i in _indices(table)]
   lines = [f"## {table.title}", ""]
-  for line in (table.headings, rule, *rows):
+  headings = [_escaped(_inert(heading)) for heading in table.headings]
+  for line in (headings, rule, *rows):
     lines.append(f"| {' | '.join(line)} |")
   for note in table.notes:
     lines.extend(["", note])
   return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+  """A text that stays in its cell."""
+  return text.replace("|", "\\|").replace("\n", " ")
 
 
 def display(table: Table, cell: Any) -> List[str]:
@@ -181,4 +189,16 @@ def _plain(cell: Any) -> Any:
   value = cell.point if isinstance(cell, Score) else cell
   if value is None or (isinstance(value, float) and math.isnan(value)):
     return ""
-  return float(f"{value:.10g}") if isinstance(value, float) else value
+  if isinstance(value, float):
+    return float(f"{value:.10g}")
+  return _inert(value) if isinstance(value, str) else value
+
+
+def _inert(text: str) -> str:
+  """A text that no spreadsheet takes for a formula; numbers stay numbers."""
+  try:
+    float(text)
+  except ValueError:
+    mark = "'" if text.startswith(_FORMULAS) else ""
+    return mark + text.replace("\r", " ")  # which ends a line for some
+  return text
