@@ -167,11 +167,37 @@ def test_what_is_shared_stays_shared():
   assert new.random.rand() == old.random.rand()
 
 
-def test_a_changed_method_is_not_passed_over():
-  old = Shared(3)
+def test_a_changed_method_is_restored():
+  old, new = Shared(3), Shared(3)
   old.move = old.stop
-  with pytest.raises(errors.UserError, match="Shared.stop.*Shared.go"):
-    snapshot.restore(Shared(3), snapshot.capture(old))
+  snapshot.restore(new, json.loads(json.dumps(snapshot.capture(old))))
+  assert new.move == new.stop
+
+
+@pytest.mark.parametrize(
+  "part",
+  [
+    {"kind": "constant", "module": "os", "name": "system"},
+    {"kind": "object", "index": 9, "class": "tempfile.Named", "parts": {}},
+    {"kind": "object", "index": 9, "class": "hypothesis.Phase", "parts": {}},
+    {"kind": "enum", "class": "hypothesis.Phase", "name": "reuse"},
+    {"kind": "method", "name": "no_such", "self": {"kind": "same", "index": 0}},
+  ],
+)
+def test_a_state_cannot_name_what_is_no_part_of_the_environment(part):
+  state = snapshot.capture(Shared(3))
+  state["parts"]["more"] = part
+  with pytest.raises(errors.UserError, match=r"environment\.more"):
+    snapshot.restore(Shared(3), state)
+
+
+def test_a_generator_that_has_ended_has_ended_after_a_restore():
+  old, new = Shared(3), Shared(3)
+  for each in (old, new):
+    each.numbers = (number for number in range(3))
+  assert list(old.numbers) == [0, 1, 2]
+  snapshot.restore(new, json.loads(json.dumps(snapshot.capture(old))))
+  assert list(new.numbers) == []
 
 
 def test_views_are_refused():

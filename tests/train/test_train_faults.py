@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import train_fixtures
 
+from tf_mmdrl.cli import main
 from tf_mmdrl.core import errors
+from tf_mmdrl.report import run_results
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import run_directory, run_state, trainer
 
@@ -86,13 +88,83 @@ def test_damaged_replay_falls_back_too(copied):
   assert step == 160 and newest.name in warnings[0]
 
 
-def test_a_run_goes_on_after_a_fall_back_and_ends_the_same(copied):
+def test_a_run_goes_on_after_a_fall_back_and_ends_the_same(copied, capfd):
   path, config = copied
   metrics = (path / "metrics.csv").read_bytes()
+  (path / "metrics.csv").write_bytes(metrics.replace(b",", b",9", 20))
   (path / "checkpoints" / f"{320:012d}" / "arrays").write_bytes(b"")
   trainer.train(config, directory_of(path))
   assert (path / "metrics.csv").read_bytes() == metrics
+  assert "was changed in line" in capfd.readouterr().err
   assert restored_step(path, config) == (320, [])
+
+
+def test_an_edited_setting_is_told(copied):
+  path, config = copied
+  content = json.loads((path / "config.json").read_text())
+  content["config"]["agent"]["gamma"] = 0.5
+  (path / "config.json").write_text(json.dumps(content))
+  wanted = r"step 320: agent\.gamma: 0\.99 -> 0\.5"
+  with pytest.raises(errors.UserError, match=wanted):
+    directory_of(path).config()
+  with pytest.raises(errors.UserError, match=wanted):
+    run_results.read([str(path)])
+  with pytest.raises(errors.UserError, match=wanted):
+    trainer.train(
+      configs.change(config, ["agent.gamma=0.5"]), directory_of(path)
+    )
+  content["config"]["agent"]["gamma"] = 0.99
+  content["config"]["schedule"]["steps"] = 1000  # this may change
+  (path / "config.json").write_text(json.dumps(content))
+  assert directory_of(path).config().schedule.steps == 1000
+
+
+def test_an_edited_score_is_told(copied, capsys):
+  path, _ = copied
+  metrics = path / "metrics.csv"
+  whole = metrics.read_text()
+  rows = whole.splitlines(keepends=True)
+  metrics.write_text(whole + "half a r")  # a run under way appends
+  run_results.read([str(path)])
+  for changed in (rows[0] + rows[1].replace(",", ",9", 1), rows[0], ""):
+    metrics.write_text(changed)
+    line = 1 if not changed else 2
+    with pytest.raises(errors.UserError, match=f"changed in line {line} after"):
+      run_results.read([str(path)])
+  assert main.main(["inspect", str(path)]) == 2
+  assert "changed in line 1 after" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["inspect", "evaluate", "export", "watch"])
+def test_nothing_that_a_run_names_is_imported(
+  copied, monkeypatch, capsys, command
+):
+  path, _ = copied
+  marker = path.parent / "imported"
+  (path.parent / "payload.py").write_text(f"open({str(marker)!r}, 'w')")
+  monkeypatch.syspath_prepend(path.parent)
+  options = ["-o", str(path.parent / "x.gif")] if command == "watch" else []
+  whole = (path / "config.json").read_text()
+  for group, name in (
+    ("environment", "payload:X-v0"),
+    ("environment", "payload:0"),
+    ("agent", "payload:AGENT"),
+  ):
+    content = json.loads(whole)
+    content["config"][group]["name"] = name
+    (path / "config.json").write_text(json.dumps(content))
+    assert main.main([command, str(path), *options]) == 2
+    assert "pass --import payload" in capsys.readouterr().err
+  assert not marker.exists()
+
+
+def test_what_a_user_names_is_imported():
+  named = configs.Config().replace(environment={"name": "payload:X-v0"})
+  with pytest.raises(errors.UserError, match="environment.name=payload:X-v0"):
+    configs.refuse_imports(named, ["other"])
+  configs.refuse_imports(named, ["payload"])
+  kernel = configs.Config(own={"kernel": "gaussian:1"})
+  configs.refuse_imports(kernel, [])
 
 
 def test_without_any_whole_checkpoint_nothing_is_begun_anew(copied):
@@ -143,8 +215,46 @@ def test_a_second_run_in_the_directory_is_refused(copied):
   first.open_for_training(config)
   with pytest.raises(errors.UserError, match=f"process {os.getpid()}"):
     directory_of(path).open_for_training(config)
+  (path / "lock").unlink()  # which lets nobody in
+  with pytest.raises(errors.UserError, match="another run writes to"):
+    directory_of(path).open_for_training(config)
   first.close()
   directory_of(path).open_for_training(config)
+
+
+def test_what_changes_the_bits_is_told_or_refused(copied):
+  path, config = copied
+  file = path / "config.json"
+  whole = json.loads(file.read_text())
+  config = directory_of(path).as_begun(config)
+
+  def noted(content, **options):
+    file.write_text(json.dumps(content))
+    told, directory = [], directory_of(path)
+    try:
+      directory.open_for_training(config, note=told.append, **options)
+    finally:
+      directory.close()
+    return told
+
+  assert noted(whole, strict=True) == []
+  for group, name, value in (
+    ("machine", "threads", 77),
+    ("machine", "operations_at_a_time", 77),
+    ("machine", "devices", "Abacus"),
+    ("versions", "tensorflow", "2.0.0"),
+    ("versions", "gymnasium", "0.1"),
+  ):
+    changed = json.loads(json.dumps(whole))
+    changed[group][name] = value
+    (told,) = noted(changed)
+    assert f"{name}: {value} -> {whole[group][name]}" in told
+    with pytest.raises(errors.UserError, match=f"{name}: {value} -> .*strict"):
+      noted(changed, strict=True)
+    assert json.loads(file.read_text()) == changed  # nothing was written
+    del changed[group][name]  # an earlier version did not say
+    changed["machine"]["cpus"] = 1000  # no bit depends on it
+    assert noted(changed, strict=True) == []
 
 
 def test_a_run_may_end_earlier_but_not_before_where_it_is(copied):

@@ -60,7 +60,7 @@ for _kind, _arguments in _KINDS.items():
   gymnasium.register(f"Signs{_kind}-v0", entry_point=Signs, kwargs=_arguments)
 
 
-def _run(path, kind, agent="mmdqn"):
+def _run(path, kind, agent="mmdqn", *changes):
   config = train_fixtures.small(
     f"environment.name=Signs{kind}-v0",
     "environment.max_episode_steps=0",
@@ -76,6 +76,7 @@ def _run(path, kind, agent="mmdqn"):
     "evaluation.episodes=8",
     "evaluation.epsilon=0",
     "system.xla=auto",
+    *changes,
   )
   directory = run_directory.RunDirectory(path / kind)
   trainer.train(config, directory)
@@ -122,3 +123,14 @@ def test_no_rewards_at_all_are_said(tmp_path, capfd):
   assert last["unit"] == 1
   assert last["evaluation_score"] == 0
   assert "no reward other than 0" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_kernel_that_sees_nothing_is_said(tmp_path, capfd):
+  """Its loss may well fall meanwhile."""
+  blind = ["agent.kernel=gaussian:1", "agent.unit=1"]
+  last = _run(tmp_path, "Million", "mmdqn", *blind)
+  assert last["beyond_reach"] > 0.25
+  shown = capfd.readouterr().err
+  assert shown.count("learns little or nothing") == 1
+  assert "--set agent.unit=auto" in shown

@@ -90,7 +90,8 @@ def test_the_documented_command_trains(package, tmp_path):
     text=True,
   )
   assert done.returncode == 0, done.stderr
-  config = run_directory.RunDirectory(tmp_path / "run").config()
+  trusted = run_directory.RunDirectory(tmp_path / "run", ["erdqn_agent"])
+  config = trusted.config()
   assert config.own == {"power": 1.5}
 
 

@@ -34,8 +34,9 @@ def train_in_pieces(config, path, steps):
   """Runs to each of the steps, as if a signal came there."""
   for step in steps:
     directory = directory_of(path)
-    directory.open_for_training(config)
-    state = run_state.RunState(config, directory)
+    begun = directory.as_begun(config)
+    directory.open_for_training(begun)
+    state = run_state.RunState(begun, directory)
     state.restore(pytest.fail, clean=True)
     state.metrics.begin()
     with stopping.Stop() as stop:

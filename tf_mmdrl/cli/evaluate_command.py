@@ -31,7 +31,9 @@ def run(args: argparse.Namespace) -> int:
   with quiet.loading():
     from tf_mmdrl.train import playing
 
-  return evaluate(playing.open_policy(args.path, args.version), args)
+  return evaluate(
+    playing.open_policy(args.path, args.version, args.imports), args
+  )
 
 
 def evaluate(policy: "ExportedPolicy", args: argparse.Namespace) -> int:
@@ -59,6 +61,8 @@ def _show(number: int, played: "Evaluation") -> None:
   print(f"       median {np.median(played.scores):.2f}")
   print(f"       from {min(played.scores):.2f} to {max(played.scores):.2f}")
   print(f"steps: mean {np.mean(played.lengths):.0f}")
+  if played.cut:
+    print(f"cut off: {played.cut} games that had not ended")
 
 
 def _compare(found: float, recorded: Optional[float]) -> None:

@@ -3,13 +3,13 @@
 import argparse
 import pathlib
 
-from tf_mmdrl.cli import quiet
+from tf_mmdrl.cli import quiet, run_argument
 from tf_mmdrl.core import errors
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl export`."""
-  parser.add_argument("directory", metavar="RUN", help="the run's directory")
+  run_argument.add(parser)
   parser.add_argument(
     "-o",
     "--output",
@@ -33,12 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
   """Exports, and prints where to."""
   with quiet.loading():
-    from tf_mmdrl.train import exporting, run_directory, runs
+    from tf_mmdrl.train import exporting, runs
 
   path = pathlib.Path(args.directory)
-  directory = run_directory.RunDirectory(path)
+  directory = run_argument.directory(args)
   target = pathlib.Path(args.output) if args.output else directory.export
-  with runs.restored(path) as state:
+  with runs.restored(path, args.imports) as state:
     try:
       with quiet.loading():  # converters chatter
         made = exporting.export(

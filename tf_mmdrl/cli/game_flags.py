@@ -4,6 +4,7 @@ import argparse
 import pathlib
 from typing import TYPE_CHECKING
 
+from tf_mmdrl.cli import run_argument
 from tf_mmdrl.core import errors
 from tf_mmdrl.train import config as configs
 
@@ -23,6 +24,7 @@ def add_path(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds what to play and how."""
+  run_argument.add_import(parser)
   parser.add_argument(
     "--version",
     type=int,
@@ -58,7 +60,12 @@ def wanted(
     "evaluation.score": args.score,
     "system.seed": args.seed,
   }
+  recorded, named = policy.config or configs.Config(), configs.Config()
+  if args.env is not None:
+    recorded = recorded.replace(environment={"name": args.env})
+    named = named.replace(environment={"name": args.env})
+  configs.refuse_imports(recorded, {*args.imports, *configs.imported(named)})
   return configs.change(
-    policy.config or configs.Config(),
+    recorded,
     [f"{name}={value}" for name, value in given.items() if value is not None],
   )

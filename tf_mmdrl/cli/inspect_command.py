@@ -3,13 +3,14 @@
 import argparse
 import pathlib
 
-from tf_mmdrl.cli import quiet
+from tf_mmdrl.cli import quiet, run_argument
+from tf_mmdrl.core import run_records
 from tf_mmdrl.train import config as configs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl inspect`."""
-  parser.add_argument("directory", metavar="RUN", help="the run's directory")
+  run_argument.add(parser)
   parser.add_argument(
     "--fingerprint", action="store_true", help="print only the fingerprint"
   )
@@ -19,13 +20,14 @@ def run(args: argparse.Namespace) -> int:
   """Prints it; changes nothing, so a run under way may be inspected."""
   with quiet.loading():
     from tf_mmdrl import serving
-    from tf_mmdrl.train import metrics, run_directory, runs
+    from tf_mmdrl.train import metrics, runs
 
   path = pathlib.Path(args.directory)
-  directory = run_directory.RunDirectory(path)
+  directory = run_argument.directory(args)
   config = directory.config()
+  run_records.check_metrics(directory)
   if args.fingerprint:
-    with runs.restored(path) as state:
+    with runs.restored(path, args.imports) as state:
       print(state.fingerprint())
     return 0
   for name, value in configs.fields(config):
@@ -36,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"checkpoint {found.step}: {found.damage or 'whole'}")
   exported = ", ".join(map(str, serving.versions(directory.export)))
   print(f"exported: {exported or 'nothing yet'}")
-  with runs.restored(path) as state:
+  with runs.restored(path, args.imports) as state:
     measured = state.metrics
     print(f"step: {state.step} of {config.schedule.steps}")
     print(f"updates: {state.updates}, episodes: {measured.episodes}")

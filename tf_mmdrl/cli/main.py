@@ -14,7 +14,7 @@ from absl import logging  # noqa: F401  (its flags: --verbosity, --logtostderr)
 from absl.flags import argparse_flags
 
 from tf_mmdrl import version
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, exit_codes
 
 # Subcommand -> the line `mmdrl --help` shows for it.
 COMMANDS: dict[str, str] = {
@@ -34,10 +34,10 @@ COMMANDS: dict[str, str] = {
   "theory": "Measure what the paper's theorems claim.",
 }
 
-EXIT_OK = 0
-EXIT_BAD_INPUT = 2
-EXIT_STOPPED = 75  # by a signal, with a checkpoint; the same command goes on
-EXIT_INTERRUPTED = 130
+EXIT_OK = exit_codes.OK
+EXIT_BAD_INPUT = exit_codes.BAD_INPUT
+EXIT_STOPPED = exit_codes.STOPPED
+EXIT_INTERRUPTED = exit_codes.INTERRUPTED
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:

@@ -57,6 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="compute layers in bfloat16 where it is safe",
   )
   parser.add_argument(
+    "--strict",
+    action="store_true",
+    help=(
+      "refuses to go on with a run under other versions or threads, or on"
+      " another processor, which change the last bits of its numbers"
+    ),
+  )
+  parser.add_argument(
     "--set",
     action="append",
     default=[],
@@ -86,7 +94,9 @@ def run(args: argparse.Namespace) -> int:
       f"note: learning starts at step {schedule.learning_starts:,}, so nothing"
       " will be learnt; set schedule.learning_starts or more steps"
     )
-  outcome = trainer.train(config, run_directory.RunDirectory(path))
+  outcome = trainer.train(
+    config, run_directory.RunDirectory(path), strict=args.strict
+  )
   if not outcome.finished:
     print(f"stopped at step {outcome.step:,}; run the same command to go on")
     return main.EXIT_STOPPED

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
   ):
     if number < 1:
       raise errors.UserError(f"{flag} must be at least 1, got {number}")
-  policy = playing.open_policy(args.path, args.version)
+  policy = playing.open_policy(args.path, args.version, args.imports)
   config = game_flags.wanted(policy, args)
   moments = list(videos.play(policy, config, args.episodes, args.max_steps))
   names = videos.names_of_actions(config, policy.num_actions)

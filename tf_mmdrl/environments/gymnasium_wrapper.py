@@ -9,7 +9,7 @@ from tf_agents.trajectories import time_step as ts
 from tf_agents.typing import types
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.environments import environment, snapshot, spaces
+from tf_mmdrl.environments import checked, environment, snapshot, spaces
 
 
 class GymnasiumWrapper(environment.Environment):
@@ -42,6 +42,7 @@ class GymnasiumWrapper(environment.Environment):
     self._env = env
     if isinstance(env, vector.VectorEnv):
       _require_next_step(env)
+      _check_each(env)
       observation_space = env.single_observation_space
       self._action_space = env.single_action_space
     else:
@@ -118,7 +119,9 @@ class GymnasiumWrapper(environment.Environment):
     self._info = {}
 
   def _reset(self) -> ts.TimeStep:
-    observation, self._info = self._env.reset(seed=self._next_seed)
+    result = checked.calling(self._env.reset, seed=self._next_seed)
+    checked.check_reset(result, self._env.observation_space)
+    observation, self._info = result
     self._next_seed = None
     return ts.restart(
       spaces.to_arrays(observation, self._observation_spec), self.batch_size
@@ -128,15 +131,27 @@ class GymnasiumWrapper(environment.Environment):
     # Only ever true in a vector: TF-Agents resets a single environment itself.
     first = self.current_time_step().is_last()
     action = spaces.check_action(action, self._action_spec, self._batch)
-    observation, reward, terminated, truncated, self._info = self._env.step(
-      spaces.to_gymnasium(action, self._action_space)
+    result = checked.calling(
+      self._env.step, spaces.to_gymnasium(action, self._action_space)
     )
+    if not self._batch:
+      checked.check_step(result, self._env.observation_space)
+    observation, reward, terminated, truncated, self._info = result
     return ts.TimeStep(
       spaces.step_type(first, np.logical_or(terminated, truncated)),
       np.where(first, 0, np.asarray(reward)).astype(np.float32),
       np.where(first, 1, np.logical_not(terminated)).astype(np.float32),
       spaces.to_arrays(observation, self._observation_spec),
     )
+
+
+def _check_each(env: vector.VectorEnv) -> None:
+  """Checks single environments before a vector converts what they give."""
+  if type(env.unwrapped) is vector.SyncVectorEnv:
+    env.unwrapped.envs = [
+      each if isinstance(each, checked.Checked) else checked.Checked(each)
+      for each in env.unwrapped.envs
+    ]
 
 
 def _seed_spaces(env: Any, seed: int) -> None:
@@ -191,9 +206,9 @@ def _make(maker: Any, env_id: str, **options: Any) -> Any:
   except ModuleNotFoundError as error:
     raise errors.UserError(f"{env_id!r} cannot be made: {error}") from error
   except TypeError as error:
-    if "unexpected keyword argument" not in str(error):
-      raise
-    raise errors.UserError(f"{env_id!r} has no such option: {error}") from error
+    is_option = "unexpected keyword argument" in str(error)
+    reason = "has no such option" if is_option else "cannot be made"
+    raise errors.UserError(f"{env_id!r} {reason}: {error}") from error
   except gymnasium.error.UnregisteredEnv as error:
     raise errors.unknown_name(
       "environment", env_id, gymnasium.registry
@@ -202,3 +217,9 @@ def _make(maker: Any, env_id: str, **options: Any) -> Any:
     raise errors.UserError(f"{env_id!r} is out of date: {error}") from error
   except gymnasium.error.DependencyNotInstalled as error:
     raise errors.UserError(f"{env_id!r} lacks a package: {error}") from error
+  except errors.UserError:
+    raise
+  except Exception as error:  # whatever a stranger's code raises
+    raise errors.UserError(
+      f"{env_id!r} cannot be made: {type(error).__name__}: {error}"
+    ) from error

@@ -8,6 +8,7 @@ from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import environments
 from tf_mmdrl.core import specs
+from tf_mmdrl.environments import checked
 from tf_mmdrl.policies.player import Act, ArrayPlayer
 
 
@@ -26,6 +27,10 @@ class Plan(Protocol):
   def epsilon(self) -> float:
     """The share of random actions."""
 
+  @property
+  def max_episode_steps(self) -> int:
+    """Steps after which a game that has not ended counts as it is."""
+
 
 class Evaluation(NamedTuple):
   """What an evaluation found.
@@ -33,10 +38,12 @@ class Evaluation(NamedTuple):
   Attributes:
     scores: of every game that counts, unclipped.
     lengths: their steps.
+    cut: how many of them had not ended when they were as long as may be.
   """
 
   scores: List[float]
   lengths: List[int]
+  cut: int = 0
 
   @property
   def mean(self) -> float:
@@ -127,7 +134,11 @@ class Evaluator:
     for number in itertools.count():
       actions = play(time_step, self._plan.epsilon, number)
       yield Turn(time_step, reward, actions)
-      time_step = self._environment.step(actions)
+      with checked.telling(
+        f"at step {number} of the evaluation at step {step}; mend the"
+        " environment and run again"
+      ):
+        time_step = self._environment.step(actions)
       reward = self._environment.raw_reward
 
   def close(self) -> None:
@@ -141,6 +152,8 @@ class _Tally:
   def __init__(self, batch: int, plan: Plan):
     self._episodes = -(-plan.episodes // batch)
     self._steps = -(-plan.steps // batch)
+    self._longest = plan.max_episode_steps
+    self._is_cut = np.zeros([batch], bool)
     self._score, self._length = np.zeros([batch]), np.zeros([batch], np.int64)
     self._played = np.zeros([batch], np.int64)
     self._games: List[List[tuple]] = [[] for _ in range(batch)]
@@ -155,22 +168,29 @@ class _Tally:
     self._score += reward
     self._length += ~first
     self._played += ~first
-    for row in np.flatnonzero(last & self._wants()):
+    wanted = self._wants()
+    too_long = wanted & ~last & (self._length >= self._longest)
+    for row in np.flatnonzero(last & wanted | too_long):
       self._games[row].append((self._score[row], self._length[row]))
+    self._is_cut |= too_long
     self._score[last], self._length[last] = 0, 0
 
   def result(self) -> Evaluation:
     games = [game for row in self._games for game in row]
     return Evaluation(
-      [float(score) for score, _ in games], [int(n) for _, n in games]
+      [float(score) for score, _ in games],
+      [int(n) for _, n in games],
+      int(self._is_cut.sum()),
     )
 
   def _wants(self) -> np.ndarray:
     """[B] whether an environment's game under way still counts.
 
     By steps, a game counts that began before the steps were through, as in the
-    authors' code; it is played to its end.
+    authors' code; it is played to its end. Where one was too long, no more are
+    played: it would only go on.
     """
     if self._steps:
-      return self._played - self._length < self._steps
-    return np.array([len(row) < self._episodes for row in self._games])
+      return ~self._is_cut & (self._played - self._length < self._steps)
+    few = np.array([len(row) < self._episodes for row in self._games])
+    return ~self._is_cut & few

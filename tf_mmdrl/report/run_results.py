@@ -8,7 +8,7 @@ from typing import List, NamedTuple, Sequence
 
 import numpy as np
 
-from tf_mmdrl.core import errors, run_files
+from tf_mmdrl.core import errors, run_files, run_records
 from tf_mmdrl.report.results import Run, shown_game
 
 
@@ -50,6 +50,8 @@ def read(paths: Sequence[str]) -> Found:
 
 def _read(files: run_files.RunFiles) -> Run:
   known = files.identity()
+  run_records.check_config(files)
+  run_records.check_metrics(files)
   rows = [r for r in files.rows() if r.get("evaluation_score") is not None]
   try:
     return Run(

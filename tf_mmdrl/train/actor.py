@@ -13,6 +13,7 @@ from tf_agents.trajectories import policy_step, trajectory
 from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl.core import errors
+from tf_mmdrl.environments import checked
 from tf_mmdrl.policies import ArrayPlayer
 from tf_mmdrl.train.exact_environment import (
   EnvironmentState,
@@ -119,7 +120,11 @@ class Actor:
         games.cut()
       time_step = environment.time_step
       actions = player(time_step, self._epsilon(step), step)
-      next_step = environment.step(actions)
+      with checked.telling(
+        f"at step {step}; the last checkpoint is whole: mend the environment"
+        " and run again"
+      ):
+        next_step = environment.step(actions)
       _check(next_step, step)
       trajectories.append(_joined(time_step, actions, next_step))
       step += len(actions)

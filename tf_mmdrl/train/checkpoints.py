@@ -6,12 +6,10 @@ import pathlib
 import shutil
 from typing import Callable, List
 
-import tensorflow as tf
+from tf_mmdrl.core import errors, full_disk, run_records, whole_files
+from tf_mmdrl.core.whole_files import DamagedFileError
 
-from tf_mmdrl.core import errors, whole_files
-from tf_mmdrl.replay import DamagedFileError
-
-MANIFEST = "manifest.json"
+MANIFEST = run_records.MANIFEST
 _TEMPORARY = ".tmp-"
 _REMOVED = ".gone-"
 
@@ -24,16 +22,15 @@ class Checkpoints:
 
   def steps(self) -> List[int]:
     """The steps of all checkpoints, newest first; damaged ones too."""
-    if not self.directory.is_dir():
-      return []
-    names = (path.name for path in self.directory.iterdir() if path.is_dir())
-    return sorted((int(n) for n in names if n.isdigit()), reverse=True)
+    return list(run_records.checkpoints(self.directory))
 
   def path(self, step: int) -> pathlib.Path:
     """The directory of a checkpoint."""
     return self.directory / f"{step:012d}"
 
-  def save(self, step: int, write: Callable[[pathlib.Path], None]) -> None:
+  def save(
+    self, step: int, write: Callable[[pathlib.Path], None], size: int = 0
+  ) -> None:
     """Makes a checkpoint: everything in a temporary place, then one rename.
 
     One of the same step gives way in the same moment, and is there until then.
@@ -41,6 +38,8 @@ class Checkpoints:
     Args:
       step: its number.
       write: fills an empty directory with files.
+      size: how many bytes that takes at least, for the message if they do not
+        fit.
     """
     temporary, final = self._temporary(step), self.path(step)
     try:
@@ -58,9 +57,9 @@ class Checkpoints:
       else:
         os.rename(temporary, final)
       whole_files.sync_directory(self.directory)
-    except (OSError, tf.errors.OpError) as error:
+    except OSError as error:
       shutil.rmtree(temporary, ignore_errors=True)
-      raise self._not_written(step, error) from error
+      raise self._not_written(step, size, error) from error
     self._sweep()
 
   def verify(self, step: int) -> pathlib.Path:
@@ -128,13 +127,16 @@ class Checkpoints:
     except DamagedFileError:
       return False
 
-  def _not_written(self, step: int, error: Exception) -> errors.UserError:
+  def _not_written(
+    self, step: int, size: int, error: Exception
+  ) -> errors.UserError:
     there = self.steps()
     rest = f"that of step {there[0]} is whole" if there else "none was before"
-    reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+    needed = f"needs {full_disk.megabytes(size)} or more" if size else "is new"
     return errors.UserError(
-      f"cannot write the checkpoint of step {step}: {reason}; {rest}. Make"
-      f" room in {str(self.directory)!r} and run the same command again"
+      f"cannot write the checkpoint of step {step}: {full_disk.reason(error)};"
+      f" {rest}. It {needed}, and {full_disk.room(self.directory)}: make room"
+      f" in {str(self.directory)!r} and run the same command again"
     )
 
 

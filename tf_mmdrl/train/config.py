@@ -8,9 +8,18 @@ asks an algorithm for its own settings needs TensorFlow.
 
 import dataclasses
 import json
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import (
+  Any,
+  Collection,
+  Dict,
+  Iterator,
+  List,
+  Mapping,
+  Sequence,
+  Tuple,
+)
 
-from tf_mmdrl.core import algorithms, errors
+from tf_mmdrl.core import algorithms, errors, plugins
 from tf_mmdrl.train.config_groups import (
   AgentConfig,
   EnvironmentConfig,
@@ -246,6 +255,32 @@ def from_json(content: Dict[str, Any]) -> Config:
     own = {name: value for name, value in config.own.items() if name in known}
     config = dataclasses.replace(config, own=own)
   return config
+
+
+def imported(config: Config) -> Dict[str, str]:
+  """Modules that the settings name -> the setting that names each."""
+  found = {}
+  for name, value in fields(config):
+    # Gymnasium imports whatever stands before a colon.
+    is_gymnasium = name == "environment.name" and ":" in value
+    if is_gymnasium or isinstance(value, str) and plugins.is_place(value):
+      found[value.partition(":")[0]] = f"{name}={value}"
+  return found
+
+
+def refuse_imports(config: Config, allowed: Collection[str]) -> None:
+  """Raises if a setting names a module that is not among those allowed.
+
+  Args:
+    config: from a file, which is data and must not choose what is run.
+    allowed: the modules that a user named.
+  """
+  for module, setting in imported(config).items():
+    if module not in allowed:
+      raise errors.UserError(
+        f"the setting {setting} would import the module {module!r}, and files"
+        f" are not trusted to do that; if you trust it, pass --import {module}"
+      )
 
 
 def missing(content: Dict[str, Any], config: Config) -> List[str]:

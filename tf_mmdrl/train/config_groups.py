@@ -39,6 +39,13 @@ class EnvironmentConfig(settings.Group):
     " run plays again what came since then",
     low=1,
   )
+  resume: str = settings.setting(
+    "exact",
+    "how a stopped run goes on; exact: in the middle of its episodes, as if it"
+    " had not stopped, or not at all; fresh: with new episodes, for"
+    " environments that cannot be brought back",
+    choices=("exact", "fresh"),
+  )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -271,8 +278,16 @@ class EvaluationConfig(settings.Group):
     " over, instead of evaluation.episodes",
     low=0,
   )
+  max_episode_steps: int = settings.setting(
+    100_000,
+    "steps after which an evaluation's episode that has not ended counts with"
+    " its score so far",
+    low=1,
+  )
   enough: float = settings.setting(
-    1e9, "the run ends once an evaluation's mean score is at least this"
+    1e9,
+    "the run ends once an evaluation's mean score is at least this; 1e9 or"
+    " more: no score is enough",
   )
   epsilon: float = settings.setting(
     0.001, "share of random actions in an evaluation", low=0, high=1

@@ -1,4 +1,4 @@
-"""An environment that can always be brought back to exactly where it was.
+"""An environment that can be brought back to exactly where it was, or says no.
 
 Some environments can save their state. Others (ale-py's emulators) cannot, but
 their course is a function of a seed and the actions: for these the actions are
@@ -8,18 +8,30 @@ not, bound how many there are to play.
 A moment is a start and the actions since then, for all of them: to name it
 costs nothing, while saving the state of MinAtar's games takes as long as forty
 steps of them.
+
+Neither is taken on trust. A saved state goes with a digest of a short probe,
+which was played from it and undone; actions go with a digest of what they led
+to. Both are compared after a restore. Where they differ the run does not go on,
+unless with fresh episodes, if its user says so.
 """
 
+import contextlib
+import hashlib
 import json
-from typing import Any, Dict, List, NamedTuple
+import zlib
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy as np
+from tf_agents.specs import array_spec
 from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
+from tf_mmdrl.environments import checked, snapshot
 
 _ACTIONS_KEPT = 256  # before the state is saved anew, if it can be
+_PROBE = 8  # steps
+_DIFFERS = "two plays of the same actions from the same state differed"
 
 
 class EnvironmentState(NamedTuple):
@@ -54,10 +66,16 @@ class ExactEnvironment:
 
   Attributes:
     time_step: the current one, [B, ...].
+    replayed_because: why the state cannot be saved; None if it can.
+    problem: why a run could not go on exactly from the newest state, if so.
   """
 
   def __init__(
-    self, environment: environments.Environment, rebuild_period: int
+    self,
+    environment: environments.Environment,
+    rebuild_period: int,
+    *,
+    resume: str = "exact",
   ):
     """Starts the environments.
 
@@ -65,17 +83,24 @@ class ExactEnvironment:
       environment: batched, with a seed.
       rebuild_period: vector steps between fresh starts, for environments that
         cannot save their state.
+      resume: "exact", or "fresh" for new episodes wherever a run goes on.
     """
     self._environment = environment
     self._period = rebuild_period
+    self._fresh = resume == "fresh"
+    self._start: Dict[str, Any] = {"boundary": 0}
     self._record: List[np.ndarray] = []
+    self._course = 0  # a checksum of what the actions led to
+    self._is_cut = False
+    self._first = ""  # the state of a new process, as text
+    self._unplayed: Optional[EnvironmentState] = None
+    self.problem: Optional[str] = None
     self.time_step: ts.TimeStep = environment.reset()
-    self._has_state = _has_state(environment)
-    if self._has_state:
-      self._start = self._saved()
-    else:
-      self._start = {"boundary": 0}
+    self.replayed_because = None if self._fresh else self._try_state()
+    if self.replayed_because is not None:
       self.time_step = environment.rebuild(0)
+    elif not self._fresh:
+      self._start["state"] = self._first
 
   @property
   def raw_reward(self) -> np.ndarray:
@@ -85,13 +110,14 @@ class ExactEnvironment:
   @property
   def is_due(self) -> bool:
     """Whether the environments must be started afresh before the next step."""
-    return not self._has_state and len(self._record) >= self._period
+    is_long = len(self._record) >= self._period
+    return self._is_cut or self.replayed_because is not None and is_long
 
   @property
   def moment(self) -> Moment:
     """Where the environments are; `go_to` brings any others there."""
-    if self._has_state and len(self._record) >= _ACTIONS_KEPT:
-      self._start, self._record = self._saved(), []
+    if "state" in self._start and len(self._record) >= _ACTIONS_KEPT:
+      self._start_here()
     return Moment(self._start, self._record, len(self._record))
 
   def go_to(self, moment: Moment) -> None:
@@ -100,54 +126,203 @@ class ExactEnvironment:
     here = record is self._record and start is self._start
     if here and count == len(record):
       return
-    if self._has_state:
+    if "state" in start:
       self._environment.set_state(json.loads(start["state"]))
       self.time_step = self._environment.current_time_step()
+      self._start, self._record = start, []
     else:
-      self.time_step = self._environment.rebuild(start["boundary"])
-    self._start, self._record = start, []
+      self._rebuild(start["boundary"])
+      self._start = start
     for actions in record[:count]:
       self.step(actions)
 
   def step(self, actions: np.ndarray) -> ts.TimeStep:
     """Steps all environments, [B] actions."""
-    self._record.append(actions)
+    self._unplayed = None
+    if not self._fresh:
+      self._record.append(actions)
     self.time_step = self._environment.step(actions)
+    if self.replayed_because is not None:
+      for part in (self.time_step.step_type, self.time_step.reward):
+        self._course = zlib.crc32(part.tobytes(), self._course)
     return self.time_step
 
   def rebuild(self) -> ts.TimeStep:
     """Starts afresh where `is_due`; the FIRST step of new episodes."""
-    boundary = self._start["boundary"] + 1
-    self._start, self._record = {"boundary": boundary}, []
-    self.time_step = self._environment.rebuild(boundary)
-    return self.time_step
+    self._unplayed = None
+    time_step = self._rebuild(self._boundary + 1)
+    if self.replayed_because is None and not self._fresh:
+      self._start_here()
+    return time_step
 
   def state(self) -> EnvironmentState:
     """What `set_state` needs, with as few actions as there can be."""
-    if self._has_state:
-      return EnvironmentState(self._saved(), np.zeros([0, 0], np.int64))
+    if self._unplayed is not None:
+      return self._unplayed
+    plain = {
+      "boundary": self._boundary,
+      "time_step": snapshot.capture(tuple(self.time_step)),
+    }
+    record = self._record if self.replayed_because is not None else []
     spec = self._environment.action_spec()
-    shape = [len(self._record), self._environment.batch_size]
-    actions = np.array(self._record, spec.dtype).reshape(shape)
-    return EnvironmentState(self._start, actions)
+    shape = [len(record), self._environment.batch_size]
+    actions = np.array(record, spec.dtype).reshape(shape)
+    if self.replayed_because is not None:
+      plain["arrived"] = self._arrived()
+    elif self._fresh:
+      plain["inexact"] = "it was saved with environment.resume=fresh"
+    else:
+      plain.update(self._proven_state())
+    return EnvironmentState(plain, actions)
 
   def set_state(self, state: EnvironmentState) -> None:
-    """Goes on exactly as the environment that gave this state would have."""
-    actions = list(state.actions)
-    self.go_to(Moment(state.plain, actions, len(actions)))
+    """Goes on exactly as the environment that gave this state would have.
+
+    Args:
+      state: of an environment made in the same way.
+
+    Raises:
+      UserError: if that cannot be; not if new episodes were asked for.
+    """
+    if self._fresh:
+      self._start_over(state)
+    elif "inexact" in state.plain:
+      raise _inexact(state.plain["inexact"])
+    elif "state" in state.plain:
+      self._set_proven_state(state.plain)
+    else:
+      self._play_again(state)
+    self._unplayed = state
 
   def close(self) -> None:
     """Closes the environments."""
     self._environment.close()
 
-  def _saved(self) -> Dict[str, Any]:
-    # As text, because the order of its entries must be kept.
-    return {"state": json.dumps(self._environment.get_state())}
+  @property
+  def _boundary(self) -> int:
+    return self._start.get("boundary", 0)  # an earlier version had none
+
+  def _start_here(self) -> None:
+    """Begins a new record, if the state can be saved; otherwise it grows on."""
+    with contextlib.suppress(errors.UserError):
+      text = json.dumps(self._environment.get_state())
+      self._start = {"boundary": self._boundary, "state": text}
+      self._record = []
+
+  def _try_state(self) -> Optional[str]:
+    """Why the state cannot be saved, if it cannot; nothing else changes."""
+    try:
+      self._first = json.dumps(self._environment.get_state())
+      self._probe()
+      found = self._proven_state()
+      self._environment.set_state(json.loads(self._first))
+    except errors.UserError as error:
+      return str(error)
+    finally:
+      self._is_cut, self.problem = False, None
+    self.time_step = self._environment.current_time_step()
+    return found.get("inexact")
+
+  def _proven_state(self) -> Dict[str, Any]:
+    """`state` and a digest of its `probe`, or why it is `inexact`."""
+    environment = self._environment
+    try:
+      # As text, because the order of its entries must be kept.
+      text = json.dumps(environment.get_state())
+      probes = []
+      for _ in range(2):
+        probes.append(self._probe())
+        # From where a new process would begin.
+        environment.set_state(json.loads(self._first))
+        environment.set_state(json.loads(text))
+      self.problem = None if probes[0] == probes[1] else _DIFFERS
+    except errors.UserError as error:
+      self.problem = str(error)
+    if self.problem is not None:
+      self._is_cut = True  # what the probe changed could not be undone
+      return {"inexact": self.problem}
+    return {
+      "state": text,
+      "arrived": _digest(self.time_step),
+      "probe": probes[0],
+    }
+
+  def _probe(self) -> str:
+    """A digest of what some fixed actions lead to; they are played."""
+    random, spec = np.random.RandomState(0), self._environment.action_spec()
+    seen = hashlib.sha256()
+    try:
+      for _ in range(_PROBE):
+        outer = (self._environment.batch_size,)
+        actions = array_spec.sample_spec_nest(spec, random, outer)
+        seen.update(_digest(self._environment.step(actions)).encode())
+        seen.update(np.ascontiguousarray(self.raw_reward).tobytes())
+    except checked.MisbehavedError as error:  # it would in the run, too
+      seen.update(str(error).encode())
+    return seen.hexdigest()
+
+  def _set_proven_state(self, plain: Dict[str, Any]) -> None:
+    if self.replayed_because is not None:
+      raise _inexact(self.replayed_because)
+    state, environment = plain["state"], self._environment
+    environment.set_state(json.loads(state))
+    self._start = {"boundary": plain.get("boundary", 0), "state": state}
+    self._record = []
+    self.time_step = environment.current_time_step()
+    if "probe" not in plain:  # an earlier version made it
+      return
+    if _digest(self.time_step) != plain["arrived"]:
+      raise _inexact("its observation is another than when it was saved")
+    if self._probe() != plain["probe"]:
+      raise _inexact("the same actions lead elsewhere than when it was saved")
+    environment.set_state(json.loads(state))
+    self.time_step = environment.current_time_step()
+
+  def _play_again(self, state: EnvironmentState) -> None:
+    if self.replayed_because is None:
+      self.replayed_because = "it could not when the run began"
+    self._rebuild(state.plain["boundary"])
+    for actions in state.actions:
+      self.step(actions)
+    if state.plain.get("arrived", self._arrived()) != self._arrived():
+      raise _inexact("the same actions led elsewhere than before")
+
+  def _start_over(self, state: EnvironmentState) -> None:
+    """Begins new episodes at the next step, after the one that was saved."""
+    plain = state.plain
+    self._start = {"boundary": plain.get("boundary", 0)}
+    self._record, self._is_cut = [], True
+    if "time_step" in plain:
+      saved = plain["time_step"]
+    elif "state" in plain:  # an earlier version made it
+      saved = json.loads(plain["state"])["time_step"]
+    else:
+      self._play_again(state)
+      self.replayed_because, self._is_cut = None, True
+      return
+    self.time_step = ts.TimeStep(*snapshot.restore(None, saved))
+
+  def _rebuild(self, boundary: int) -> ts.TimeStep:
+    self._start, self._record = {"boundary": boundary}, []
+    self._course, self._is_cut = 0, False
+    self.time_step = self._environment.rebuild(boundary)
+    return self.time_step
+
+  def _arrived(self) -> str:
+    return f"{_digest(self.time_step)} {self._course:08x}"
 
 
-def _has_state(environment: environments.Environment) -> bool:
-  try:
-    environment.get_state()
-  except errors.UserError:
-    return False
-  return True
+def _digest(time_step: ts.TimeStep) -> str:
+  """The SHA-256 of all that a time step holds."""
+  seen = hashlib.sha256()
+  for part in time_step:
+    seen.update(np.ascontiguousarray(part).tobytes())
+  return seen.hexdigest()
+
+
+def _inexact(reason: str) -> errors.UserError:
+  return errors.UserError(
+    f"the environment cannot go on exactly where it was: {reason}. Does it draw"
+    " without its seed, or keep what is not in its attributes? To go on with"
+    " new episodes, pass --set environment.resume=fresh"
+  )

@@ -7,7 +7,7 @@ from tf_mmdrl import serving
 from tf_mmdrl.core import errors, run_files
 from tf_mmdrl.serving import formats as other_formats
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import run_directory
+from tf_mmdrl.train import machine
 from tf_mmdrl.train.run_state import RunState
 
 
@@ -52,7 +52,7 @@ def describe(state: RunState) -> Dict[str, Any]:
 
   `score` is that of an evaluation at this very step, None if there was none.
   """
-  config, around, score = state.config, run_directory.surroundings(), None
+  config, around, score = state.config, machine.surroundings(), None
   if state.metrics.last_evaluation == state.step > 0:
     score = run_files.last(state.metrics.rows(), "evaluation_score")
   return {

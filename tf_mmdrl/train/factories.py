@@ -193,6 +193,7 @@ def actor(config: Config, env: environments.Environment, slot: int) -> Actor:
     ExactEnvironment(
       env,
       -(-config.environment.rebuild_period // config.environment.num_envs),
+      resume=config.environment.resume,
     ),
     policies.ArrayPlayer(
       player.act, net.num_actions, seeds(config, slot).exploration

@@ -1,21 +1,38 @@
-"""The machine that a run is trained on."""
+"""The machine and the versions that a run is trained with."""
 
+import importlib.metadata
 import os
 import pathlib
 import platform
-from typing import Any, Dict, Optional, Set
+import subprocess
+import sys
+from typing import Any, Dict, List, Optional, Set
 
 import tensorflow as tf
 
+from tf_mmdrl import version
+
+_PACKAGES = (
+  "tensorflow",
+  "tf-agents",
+  "tf-keras",
+  "numpy",
+  "ale-py",
+  "gymnasium",
+  "minatar",
+)
+# What of a machine decides the last bits; versions all do.
+_DECISIVE = ("cpu", "devices", "threads", "operations_at_a_time")
 _CPUINFO = pathlib.Path("/proc/cpuinfo")
 
 
 def describe() -> Dict[str, Any]:
-  """`system`, `cpu`, `cores`, `cpus` and `threads`, as JSON values.
+  """What a run is computed with, as JSON values.
 
   Returns:
-    The CPU's model; the cores it has, and the CPUs that the system makes of
-    them; how many threads TensorFlow computes one operation with. What the
+    The system; the CPU's model; the cores it has, and the CPUs that the system
+    makes of them; the kinds of device that TensorFlow uses; how many threads it
+    computes one operation with, and how many operations at a time. What the
     system does not tell is None.
   """
   text = _CPUINFO.read_text() if _CPUINFO.exists() else ""
@@ -24,8 +41,72 @@ def describe() -> Dict[str, Any]:
     "cpu": _model(text) or platform.processor() or None,
     "cores": _cores(text),
     "cpus": os.cpu_count(),
-    "threads": _threads(),
+    "devices": _devices(),
+    "threads": _threads(
+      tf.config.threading.get_intra_op_parallelism_threads(),
+      "TF_NUM_INTRAOP_THREADS",
+    ),
+    "operations_at_a_time": _threads(
+      tf.config.threading.get_inter_op_parallelism_threads(),
+      "TF_NUM_INTEROP_THREADS",
+    ),
   }
+
+
+def surroundings() -> Dict[str, Any]:
+  """`versions`, `git_commit` and `machine`, as JSON values."""
+  versions = {"tf-mmdrl": version.__version__, "python": sys.version.split()[0]}
+  for package in _PACKAGES:
+    try:
+      versions[package] = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+      versions[package] = "not installed"
+  return {
+    "versions": versions,
+    "git_commit": _commit(),
+    "machine": describe(),
+  }
+
+
+def _commit() -> Optional[str]:
+  """The commit of this library's sources, if they are a checkout."""
+  try:
+    here = pathlib.Path(__file__).parent
+    command = ["git", "-C", str(here), "rev-parse", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=5)
+  except (OSError, subprocess.TimeoutExpired):
+    return None
+  return done.stdout.strip() or None
+
+
+def changes_of_bits(before: Dict[str, Any], now: Dict[str, Any]) -> List[str]:
+  """What differs, of what decides the last bits of a run's numbers.
+
+  Args:
+    before: `versions` and `machine` of a run, as `surroundings` gives
+      them; an older version's has fewer.
+    now: those of this process.
+
+  Returns:
+    Each as `name: before -> now`.
+  """
+  changes = []
+  for group, names in (("versions", None), ("machine", _DECISIVE)):
+    for name, value in before.get(group, {}).items():
+      if names is None or name in names:
+        new = now[group].get(name, "not installed")
+        if new != value:
+          changes.append(f"{name}: {value} -> {new}")
+  return changes
+
+
+def _devices() -> str:
+  """The kinds of device that TensorFlow uses: "CPU", or its GPUs' names."""
+  names = [
+    tf.config.experimental.get_device_details(gpu).get("device_name", "GPU")
+    for gpu in tf.config.list_physical_devices("GPU")
+  ]
+  return ", ".join(sorted(set(names))) or "CPU"
 
 
 def _model(cpuinfo: str) -> Optional[str]:
@@ -49,14 +130,13 @@ def _cores(cpuinfo: str) -> Optional[int]:
   return len(cores) or None
 
 
-def _threads() -> int:
-  """TensorFlow's for one operation.
+def _threads(wanted: int, variable: str) -> int:
+  """TensorFlow's, for one operation or for several.
 
   It does not tell what it takes by default: the environment's number, as
   sweeps set it, or one for each CPU that this process may use.
   """
-  wanted = tf.config.threading.get_intra_op_parallelism_threads()
-  given = os.environ.get("TF_NUM_INTRAOP_THREADS", "")
+  given = os.environ.get(variable, "")
   if wanted or given.isdigit() and int(given):
     return wanted or int(given)
   if hasattr(os, "sched_getaffinity"):

@@ -6,6 +6,7 @@ one that was not, byte for byte.
 
 import csv
 import io
+import os
 import pathlib
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -130,9 +131,8 @@ class Metrics:
       "beyond_reach": beyond_reach,
     }
     line = _line(["" if row[c] is None else row[c] for c in self._columns])
+    self._append(line)
     self._text += line
-    with self._path.open("a") as file:
-      file.write(line)
     self._loss_sum, self._losses = 0.0, 0
     self._scores.clear()
     self.last_step = step
@@ -143,6 +143,16 @@ class Metrics:
       if self.best_score is None or score > self.best_score:
         self.best_score, self.best_step = score, step
     return row
+
+  def _append(self, line: str) -> None:
+    """Adds a line to the file, all of it or nothing."""
+    before = self._path.stat().st_size if self._path.exists() else 0
+    try:
+      with self._path.open("a") as file:
+        file.write(line)
+    except OSError:  # a full disk above all
+      os.truncate(self._path, before)
+      raise
 
   def state(self) -> Dict[str, Any]:
     """Everything but the text, as JSON values."""

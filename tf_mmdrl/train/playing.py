@@ -4,7 +4,7 @@
 """
 
 import pathlib
-from typing import Callable, Dict, NamedTuple, Optional, Union
+from typing import Callable, Dict, Iterable, NamedTuple, Optional, Union
 
 import tensorflow as tf
 from tf_agents.specs import tensor_spec
@@ -46,20 +46,23 @@ class ExportedPolicy(NamedTuple):
 
 
 def open_policy(
-  path: pathlib.Path, version: Optional[int] = None
+  path: pathlib.Path,
+  version: Optional[int] = None,
+  imports: Iterable[str] = (),
 ) -> ExportedPolicy:
   """A policy of a run, or of a directory of versions from `mmdrl export`.
 
   Args:
     path: of the run or of the versions.
     version: which one; the newest if None.
+    imports: modules of a run's settings that may be imported.
 
   Returns:
     The policy.
   """
   if serving.versions(path):
     return open_export(path, version)
-  return open_run(RunDirectory(path), version)
+  return open_run(RunDirectory(path, imports), version)
 
 
 def open_run(

@@ -5,33 +5,29 @@ What only reads a run, and needs none of its settings checked, uses
 """
 
 import fcntl
-import importlib.metadata
 import json
 import os
 import pathlib
-import subprocess
-import sys
 from typing import (
   Any,
   Callable,
   Dict,
+  Iterable,
   Iterator,
+  List,
   NamedTuple,
   Optional,
   Tuple,
 )
 
-from tf_mmdrl import replay, version
-from tf_mmdrl.core import errors, whole_files
+from tf_mmdrl import replay
+from tf_mmdrl.core import errors, run_records, whole_files
 from tf_mmdrl.core.run_files import RunFiles
 from tf_mmdrl.train import checkpoints
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import machine as machines
 
-_PACKAGES = ("tensorflow", "tf-agents", "tf-keras", "numpy", "ale-py")
 _FORMAT = 2  # of config.json; 1 was version 0.1's
-# A longer run is the same run, gone on with.
-_MAY_CHANGE = ("schedule.steps",)
 
 
 class FoundCheckpoint(NamedTuple):
@@ -47,11 +43,19 @@ class FoundCheckpoint(NamedTuple):
 
 
 class RunDirectory(RunFiles):
-  """The files of a run, its settings, and who may write."""
+  """The files of a run, its settings, and who may write.
 
-  def __init__(self, path: pathlib.Path):
+  A directory is data: a module that its settings name is imported only if it is
+  among `imports`, which is for a user to say.
+
+  Attributes:
+    imports: modules that may be imported.
+  """
+
+  def __init__(self, path: pathlib.Path, imports: Iterable[str] = ()):
     super().__init__(path)
-    self._lock: Optional[int] = None
+    self.imports = set(imports)
+    self._locks: List[int] = []
 
   def surroundings(self) -> Iterator[Tuple[str, Any]]:
     """Where it was last trained: `versions.NAME`, `machine.NAME`, the commit.
@@ -66,6 +70,12 @@ class RunDirectory(RunFiles):
 
   def config(self) -> configs.Config:
     """The run's configuration; an error if there is no run here."""
+    config = self._read_config()
+    configs.refuse_imports(config, self.imports)
+    run_records.check_config(self)
+    return config
+
+  def _read_config(self) -> configs.Config:
     content = self.description()
     try:
       if content.get("format", 1) > _FORMAT:
@@ -129,16 +139,24 @@ class RunDirectory(RunFiles):
     return config.replace(schedule={"horizon": horizon})
 
   def open_for_training(
-    self, config: configs.Config
+    self,
+    config: configs.Config,
+    *,
+    strict: bool = False,
+    note: Callable[[str], None] = lambda text: None,
   ) -> Optional[configs.Config]:
     """Claims the directory, and writes or compares the configuration.
 
     Args:
       config: of the run.
+      strict: whether to refuse a run that would go on with other bits, because
+        another machine or another version computes it.
+      note: told of it otherwise.
 
     Returns:
       The configuration that the run had before, if it goes on.
     """
+    around = machines.surroundings()
     before = None
     try:
       self.path.mkdir(parents=True, exist_ok=True)
@@ -148,6 +166,7 @@ class RunDirectory(RunFiles):
         before = self.config().completed()
         _require_same(self.as_begun(before), config)
         self._refuse_what_is_past(before.schedule.steps, config.schedule.steps)
+        self._compare_bits(around, strict, note)
       elif any(path.name != "lock" for path in self.path.iterdir()):
         raise errors.UserError(
           f"{str(self.path)!r} holds other files and no run; pass an empty or"
@@ -156,7 +175,7 @@ class RunDirectory(RunFiles):
       description = {
         "format": _FORMAT,
         "config": configs.to_json(config),
-        **surroundings(),
+        **around,
       }
       text = json.dumps(description, indent=2) + "\n"
       whole_files.write(self.config_file, text.encode())
@@ -166,6 +185,26 @@ class RunDirectory(RunFiles):
         f"cannot write to {str(self.path)!r}: {error.strerror}; pass another"
         " --run-dir"
       ) from None
+
+  def _compare_bits(
+    self,
+    around: Dict[str, Any],
+    strict: bool,
+    note: Callable[[str], None],
+  ) -> None:
+    changes = machines.changes_of_bits(self.description(), around)
+    if not changes:
+      return
+    if strict:
+      raise errors.UserError(
+        f"the run was computed with others: {'; '.join(changes)}; go on with"
+        " the same, or without --strict"
+      )
+    note(
+      f"the run was computed with others ({'; '.join(changes)}), so its last"
+      " bits will differ from those of a run that was not stopped; --strict"
+      " refuses this"
+    )
 
   def _refuse_first_format(self) -> None:
     content = self.description()
@@ -200,32 +239,47 @@ class RunDirectory(RunFiles):
 
   def close(self) -> None:
     """Lets others write."""
-    if self._lock is not None:
-      os.close(self._lock)
-      self._lock = None
+    for lock in self._locks:
+      os.close(lock)
+    self._locks.clear()
 
   def _claim(self) -> None:
-    """Locks the directory; the system itself unlocks it after a crash."""
-    lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    """Locks the directory; the system itself unlocks it after a crash.
+
+    The file `lock` says who writes. Who deletes it does not get in: the
+    directory itself is locked, too, where the file system can do that.
+    """
+    file = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    self._locks = [file, os.open(self.path, os.O_RDONLY)]
     try:
-      fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      _lock_directory(self._locks[1])
     except BlockingIOError:
-      owner = os.read(lock, 20).decode().strip()
-      os.close(lock)
+      owner = os.read(file, 20).decode().strip()
+      self.close()
+      process = f" (process {owner})" if owner else ""
       raise errors.UserError(
-        f"another run (process {owner}) writes to {str(self.path)!r}; wait for"
-        " it or pass another --run-dir"
+        f"another run{process} writes to {str(self.path)!r}; wait for it or"
+        " pass another --run-dir"
       ) from None
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-    self._lock = lock
+    os.ftruncate(file, 0)
+    os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+
+
+def _lock_directory(descriptor: int) -> None:
+  try:
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except BlockingIOError:
+    raise
+  except OSError:  # a network's file system may lock files only
+    pass
 
 
 def _require_same(before: configs.Config, now: configs.Config) -> None:
   changed = [
     line
     for line in configs.differences(before, now)
-    if line.split(":")[0] not in _MAY_CHANGE
+    if line.split(":")[0] not in run_records.MAY_CHANGE
   ]
   if changed:
     raise errors.UserError(
@@ -233,29 +287,3 @@ def _require_same(before: configs.Config, now: configs.Config) -> None:
       f"{'; '.join(changed)}; give it the same settings, or pass another"
       " --run-dir"
     )
-
-
-def surroundings() -> Dict[str, Any]:
-  """`versions`, `git_commit` and `machine`, as JSON values."""
-  versions = {"tf-mmdrl": version.__version__, "python": sys.version.split()[0]}
-  for package in _PACKAGES:
-    try:
-      versions[package] = importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-      versions[package] = "not installed"
-  return {
-    "versions": versions,
-    "git_commit": _commit(),
-    "machine": machines.describe(),
-  }
-
-
-def _commit() -> Optional[str]:
-  """The commit of this library's sources, if they are a checkout."""
-  try:
-    here = pathlib.Path(__file__).parent
-    command = ["git", "-C", str(here), "rev-parse", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=5)
-  except (OSError, subprocess.TimeoutExpired):
-    return None
-  return done.stdout.strip() or None

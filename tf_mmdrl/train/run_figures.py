@@ -3,7 +3,7 @@
 import pathlib
 from typing import List, Optional, Sequence, Tuple
 
-from tf_mmdrl.core import plotting
+from tf_mmdrl.core import plotting, whole_files
 from tf_mmdrl.core.run_files import Row
 
 
@@ -39,7 +39,7 @@ def learning_curve(
     losses.set(title="Loss", ylabel="mean of the updates")
     for panel in (scores, losses):
       plotting.count_steps(panel)
-    path.write_bytes(plotting.to_png(figure))
+    whole_files.write(path, plotting.to_png(figure))
   return path
 
 

@@ -4,15 +4,25 @@ import contextlib
 import hashlib
 import json
 import pathlib
-from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  Iterable,
+  List,
+  Optional,
+  Sequence,
+  Tuple,
+)
 
 import numpy as np
 import tensorflow as tf
 
 from tf_mmdrl import replay
-from tf_mmdrl.core import errors, whole_files
+from tf_mmdrl.core import errors, full_disk, run_records, whole_files
 from tf_mmdrl.replay import DamagedFileError
 from tf_mmdrl.train import checkpoints, factories
+from tf_mmdrl.train import config as configs
 from tf_mmdrl.train.actor import Chunk, Weights
 from tf_mmdrl.train.config import Config
 from tf_mmdrl.train.exact_environment import EnvironmentState
@@ -22,9 +32,9 @@ from tf_mmdrl.train.metrics import Metrics
 from tf_mmdrl.train.run_directory import RunDirectory
 
 _AGENT = "agent"
-_STATE = "state.json"
+_STATE = run_records.STATE
+_METRICS = run_records.METRICS
 _ARRAYS = "arrays"
-_METRICS = "metrics.csv"
 
 Each = Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]]
 SavedActor = Tuple[Dict[str, Any], EnvironmentState]
@@ -91,6 +101,12 @@ class RunState:
     return self.step >= config.schedule.steps
 
   @property
+  def problem(self) -> Optional[str]:
+    """Why a run could not go on exactly from the newest checkpoint, if so."""
+    problems = (actor.environment.problem for actor in self.actors)
+    return next((problem for problem in problems if problem), None)
+
+  @property
   def updates(self) -> int:
     """Updates done."""
     return int(self.agent.train_step_counter.numpy())
@@ -133,11 +149,15 @@ class RunState:
       manifests = [saver.save() for saver in self._savers]
     except OSError as error:
       raise errors.UserError(
-        f"cannot write the replay of step {self.step}: {error.strerror}; the"
-        " last checkpoint is whole. Make room and run the same command again"
+        f"cannot write the replay of step {self.step}:"
+        f" {full_disk.reason(error)}; the last checkpoint is whole. Make room"
+        " and run the same command again"
       ) from error
+    variables = self.agent.state_variables()
     self._checkpoints.save(
-      self.step, lambda directory: self._write(directory, manifests)
+      self.step,
+      lambda directory: self._write(directory, manifests),
+      sum(v.dtype.size * v.shape.num_elements() for v in variables),
     )
     kept = self._checkpoints.prune(self.config.system.checkpoints_kept)
     paths = map(self._checkpoints.path, kept)
@@ -212,7 +232,10 @@ class RunState:
     return tables
 
   def _write(self, directory: pathlib.Path, manifests: List[str]) -> None:
-    self._trackable.write(str(directory / _AGENT))
+    try:
+      self._trackable.write(str(directory / _AGENT))
+    except tf.errors.OpError as error:  # TensorFlow's own word for a full disk
+      raise OSError(full_disk.reason(error)) from error
     saved = self._saved_actors()
     content = {
       "actors": [
@@ -220,6 +243,7 @@ class RunState:
       ],
       "replays": manifests,
       "metrics": self.metrics.state(),
+      "config": configs.to_json(self.config),
     }
     whole_files.write_json(directory / _STATE, content)
     tables = self._tables(saved)

@@ -2,7 +2,7 @@
 
 import contextlib
 import pathlib
-from typing import Iterator
+from typing import Iterable, Iterator
 
 from tf_mmdrl.core import errors, notices
 from tf_mmdrl.train.run_directory import RunDirectory
@@ -10,10 +10,20 @@ from tf_mmdrl.train.run_state import RunState
 
 
 @contextlib.contextmanager
-def restored(path: pathlib.Path) -> Iterator[RunState]:
-  """The run as it was at its newest whole checkpoint."""
-  directory = RunDirectory(path)
-  state = RunState(directory.config(), directory)
+def restored(
+  path: pathlib.Path, imports: Iterable[str] = ()
+) -> Iterator[RunState]:
+  """The run as it was at its newest whole checkpoint.
+
+  Args:
+    path: the run's directory.
+    imports: modules of its settings that may be imported.
+  """
+  directory = RunDirectory(path, imports)
+  config = directory.config()
+  # No step is played, so it need not be possible to go on exactly.
+  state = RunState(config.replace(environment={"resume": "fresh"}), directory)
+  state.config = config
   try:
     if not state.restore(notices.warn, clean=False):
       raise errors.UserError(

@@ -5,9 +5,18 @@ from typing import NamedTuple, Optional
 import tensorflow as tf
 
 from tf_mmdrl import serving
-from tf_mmdrl.core import errors, notices, optional, run_files
+from tf_mmdrl.core import (
+  errors,
+  full_disk,
+  notices,
+  optional,
+  run_files,
+  run_records,
+)
 from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.environments import family
 from tf_mmdrl.evaluation.evaluator import Evaluation, Evaluator
+from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import (
   exporting,
   factories,
@@ -20,6 +29,8 @@ from tf_mmdrl.train.run_directory import RunDirectory
 from tf_mmdrl.train.run_state import RunState
 from tf_mmdrl.train.stopping import Stop
 from tf_mmdrl.train.watching import Watcher
+
+_NEVER = 1e9  # evaluation.enough if no score is
 
 
 class Outcome(NamedTuple):
@@ -40,23 +51,35 @@ class Outcome(NamedTuple):
   best_step: Optional[int]
 
 
-def train(config: Config, directory: RunDirectory) -> Outcome:
+def train(
+  config: Config, directory: RunDirectory, *, strict: bool = False
+) -> Outcome:
   """Trains until the last step or a signal; goes on where a run stopped.
 
   Args:
     config: the settings.
     directory: of the run; claimed while this goes on.
+    strict: whether to refuse to go on with a run on another machine, or with
+      other versions, than it was computed with before.
 
   Returns:
     How it ended.
   """
+  directory.imports.update(configs.imported(config))  # its user named them
   config = directory.as_begun(config.completed(), notices.note)
   # Before the directory is touched, for most mistakes show here.
   state = RunState(config, directory)
   try:
-    before = directory.open_for_training(config)
+    before = directory.open_for_training(
+      config, strict=strict, note=notices.note
+    )
     state.restore(notices.warn, clean=True)
     _say_where(state, before)
+    _say_how_it_resumes(state)
+    try:
+      run_records.check_metrics(directory)
+    except errors.UserError as error:
+      notices.warn(str(error))
     state.metrics.begin()
     with Stop() as stop:
       finished = Trainer(state, directory, stop).run()
@@ -65,8 +88,9 @@ def train(config: Config, directory: RunDirectory) -> Outcome:
     return Outcome(finished, state.step, score, *best)
   except OSError as error:
     raise errors.UserError(
-      f"cannot write to {str(directory.path)!r}: {error.strerror or error}; the"
-      " last checkpoint is whole: make room and run the same command again"
+      f"cannot write to {str(directory.path)!r}: {full_disk.reason(error)}; the"
+      f" last checkpoint is whole, and {full_disk.room(directory.path)}: make"
+      " room and run the same command again"
     ) from error
   finally:
     state.close()
@@ -88,6 +112,17 @@ def _say_where(state: RunState, before: Optional[Config]) -> None:
     )
   elif step:
     notices.note(f"goes on at step {step:,} of {last:,}")
+
+
+def _say_how_it_resumes(state: RunState) -> None:
+  """Tells of an environment whose state cannot be saved, though one might."""
+  config = state.config.environment
+  why = state.actors[0].environment.replayed_because  # they are all alike
+  if why is not None and family(config.name) != "atari":
+    notices.note(
+      f"{why}. So a resumed run plays again what came since its episodes were"
+      f" last cut, every {config.rebuild_period:,} steps"
+    )
 
 
 class Trainer:
@@ -114,6 +149,7 @@ class Trainer:
     self._saved = state.step
     self._changed = False  # since the last checkpoint
     self._summarize = False
+    self._told = False  # of environments that cannot be saved exactly
     self._rounds = Rounds(state)
 
   def run(self) -> bool:
@@ -148,8 +184,9 @@ class Trainer:
 
   def _is_over(self) -> bool:
     best = self._state.metrics.best_score
-    enough = best is not None and best >= self._config.evaluation.enough
-    return enough or self._state.is_finished
+    wanted = self._config.evaluation.enough
+    is_enough = best is not None and best >= wanted and wanted < _NEVER
+    return is_enough or self._state.is_finished
 
   def _is_due(self, period: int, last: int) -> bool:
     """Whether a multiple of the period has been passed since `last`."""
@@ -174,11 +211,20 @@ class Trainer:
     evaluation: Optional[Evaluation] = None
     glimpse = videos.Glimpse()
     if self._is_evaluation_due():
-      evaluation = self._evaluator.evaluate(
-        state.step, lambda: self._stop.asked, glimpse.add
-      )
+      # A checkpoint can be made while its environments do not answer.
+      with self._stop.saving_if_stuck(self._save):
+        evaluation = self._evaluator.evaluate(
+          state.step, lambda: self._stop.asked, glimpse.add
+        )
       if self._stop.asked:
         return  # still due when the run goes on
+      if evaluation.cut:
+        notices.warn(
+          f"{evaluation.cut} of {len(evaluation.scores)} games of the"
+          f" evaluation at step {state.step:,} had not ended after"
+          f" {self._config.evaluation.max_episode_steps:,} steps and count with"
+          " their score so far"
+        )
     row = state.metrics.add_row(
       step=state.step,
       updates=state.updates,
@@ -204,6 +250,18 @@ class Trainer:
     if self._changed:
       self._state.save()
       self._saved, self._changed = self._state.step, False
+      self._say_problem()
+
+  def _say_problem(self) -> None:
+    """Tells, once, that this run could not go on exactly if it stopped."""
+    problem = self._state.problem
+    if problem and not self._told:
+      self._told = True
+      notices.warn(
+        f"at step {self._state.step:,} the environment's state cannot be saved"
+        f" exactly: {problem}. If the run stops, it can go on with --set"
+        " environment.resume=fresh"
+      )
 
   def _export(self) -> None:
     """Publishes the policy; the best and the newest version stay."""

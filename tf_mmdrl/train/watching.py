@@ -1,20 +1,24 @@
 """The progress line of a run, and its TensorBoard logs."""
 
+import contextlib
+import sys
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 import numpy as np
 import tensorflow as tf
 from tensorboard.plugins.hparams import api as hparams
 
 from tf_mmdrl.agents import updates
-from tf_mmdrl.core import choosing, optional, progress
+from tf_mmdrl.core import choosing, full_disk, optional, progress
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.report import return_histograms
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import videos
 from tf_mmdrl.train.run_directory import RunDirectory
 
+# TensorFlow has more than one word for a full disk.
+_DISK_ERRORS = (OSError, tf.errors.OpError)
 # Column of metrics.csv -> name in TensorBoard.
 _SCALARS = {
   "train_score": "Score/train",
@@ -42,7 +46,8 @@ def write_update(
     step: of the run, TensorBoard's only axis.
     update: the newest.
   """
-  with writer.as_default(step=step):
+  # On a full disk the next row says so; see Watcher.
+  with contextlib.suppress(*_DISK_ERRORS), writer.as_default(step=step):
     for name, value in {
       "expected_return": tf.reduce_mean(update.predicted.mean()),
       "expected_target": tf.reduce_mean(update.target.mean()),
@@ -61,16 +66,19 @@ class Watcher:
   """Shows and logs a run; nothing here changes how the run goes.
 
   Attributes:
-    writer: of TensorBoard's summaries.
+    writer: of TensorBoard's summaries; None once they cannot be written.
   """
 
   def __init__(
     self, directory: RunDirectory, config: configs.Config, step: int
   ):
     """Begins at `step`."""
-    self.writer = tf.summary.create_file_writer(str(directory.tensorboard))
-    with self.writer.as_default():
-      hparams.hparams(dict(configs.fields(config)))
+    self.writer: Optional[tf.summary.SummaryWriter] = None
+    with self._writing(step):
+      self.writer = tf.summary.create_file_writer(str(directory.tensorboard))
+      with self.writer.as_default():
+        hparams.hparams(dict(configs.fields(config)))
+      self.writer.flush()
     self._config = config
     self._names: Optional[List[str]] = None  # of actions, once they are shown
     self._progress = progress.Progress(
@@ -112,13 +120,16 @@ class Watcher:
       self._score = row["train_score"]
     if row["evaluation_score"] is not None:
       self._evaluation = row["evaluation_score"]
-    with self.writer.as_default(step=step):
-      for column, name in _SCALARS.items():
-        if row[column] is not None:
-          tf.summary.scalar(name, row[column])
-      if self._rate is not None:
-        tf.summary.scalar("Collection/steps_per_second", self._rate)
-    self.writer.flush()
+    if self.writer is None:
+      return
+    with self._writing(step):
+      with self.writer.as_default(step=step):
+        for column, name in _SCALARS.items():
+          if row[column] is not None:
+            tf.summary.scalar(name, row[column])
+        if self._rate is not None:
+          tf.summary.scalar("Collection/steps_per_second", self._rate)
+      self.writer.flush()
 
   def show_returns(
     self, step: int, observations: np.ndarray, returns: ReturnDistribution
@@ -131,7 +142,8 @@ class Watcher:
         not pictures.
       returns: [up to 3, A, N].
     """
-    if not (videos.pictured(self._config) and optional.is_there("matplotlib")):
+    pictured = videos.pictured(self._config)
+    if not (self.writer and pictured and optional.is_there("matplotlib")):
       return
     frames = [videos.frame(self._config, seen) for seen in observations]
     actions = choosing.largest(returns.mean()).numpy()
@@ -145,10 +157,26 @@ class Watcher:
       num_actions = returns.values.shape[1]
       self._names = videos.names_of_actions(self._config, num_actions)
     image = return_histograms.drawer(moments, self._names)(moments)
-    with self.writer.as_default(step=step):
+    with self._writing(step), self.writer.as_default(step=step):
       tf.summary.image("Returns/of_each_action", image[np.newaxis])
 
   def close(self) -> None:
     """Ends the line and the log."""
     self._progress.close()
-    self.writer.close()
+    if self.writer is not None:
+      with contextlib.suppress(*_DISK_ERRORS):
+        self.writer.close()
+
+  @contextlib.contextmanager
+  def _writing(self, step: int) -> Iterator[None]:
+    """Leaves summaries out from the first that cannot be written."""
+    try:
+      yield
+    except _DISK_ERRORS as error:
+      self.writer = None
+      print(
+        "mmdrl: warning: TensorBoard's summaries cannot be written"
+        f" ({full_disk.reason(error)}) and are left out from step {step:,} on;"
+        " the run goes on",
+        file=sys.stderr,
+      )

@@ -1,0 +1,152 @@
+"""Runs in environments that misbehave: one line each, and nothing is lost."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import misbehaving  # noqa: F401  (registers environments)
+import pytest
+import train_fixtures
+
+from tf_mmdrl.core import errors, exit_codes
+from tf_mmdrl.environments import checked
+from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import run_directory, runs, stopping, trainer
+
+_TESTS = pathlib.Path(__file__).parents[1]
+
+
+def _config(fault, *changes):
+  return train_fixtures.small(
+    f"environment.name=Misbehaving_{fault}-v0",
+    "environment.max_episode_steps=0",
+    "schedule.learning_starts=100000",  # nothing is learnt, so it is quick
+    *changes,
+  )
+
+
+@pytest.mark.parametrize(
+  "fault, message",
+  [
+    ("raises", r"raised RuntimeError \(the simulator\) in step, at step \d+;"),
+    ("text_reward", r"reward must be a number, it is '5', at step \d+;"),
+  ],
+)
+def test_a_fault_is_one_line_and_the_last_checkpoint_stays(
+  tmp_path, fault, message
+):
+  config = _config(fault, "system.checkpoint_period=16")
+  with pytest.raises(errors.UserError, match=message) as raised:
+    trainer.train(config, run_directory.RunDirectory(tmp_path))
+  assert "\n" not in str(raised.value)
+  with runs.restored(tmp_path) as state:
+    assert 100 < state.step < 200  # of 4 environments, 40 each and resets
+
+
+def test_games_without_an_end_are_cut_and_huge_scores_are_not_enough(
+  tmp_path, capfd
+):
+  config = _config(
+    "endless_huge",
+    "evaluation.max_episode_steps=60",
+    "evaluation.period=160",
+    "schedule.steps=320",
+  )
+  directory = run_directory.RunDirectory(tmp_path)
+  outcome = trainer.train(config, directory)
+  assert outcome.finished and outcome.step == 320
+  rows = directory.rows()
+  scores = [row["evaluation_score"] for row in rows]
+  assert [score > 1e9 for score in scores if score is not None] == [True] * 2
+  shown = capfd.readouterr().err
+  assert "games of the evaluation at step 160 had not ended after 60" in shown
+
+
+def _ends_with(act):
+  """The exit code of a child that does `act` and is asked to stop."""
+  child = os.fork()
+  if child == 0:
+    stopping._PATIENCE, stopping._LOOK = 0.2, 0.05
+    try:
+      with stopping.Stop() as stop:
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        act(stop)
+    finally:
+      os._exit(1)
+  for _ in range(200):
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+      return os.waitstatus_to_exitcode(status)
+    time.sleep(0.05)
+  os.kill(child, signal.SIGKILL)
+  os.waitpid(child, 0)
+  return pytest.fail("it did not end")
+
+
+def _hang():
+  checked.calling(time.sleep, 100)
+
+
+def test_a_run_whose_environment_hangs_ends_when_it_is_asked_to(capfd):
+  def main_thread(stop):
+    _hang()
+
+  def other_thread(stop):
+    threading.Thread(target=_hang, daemon=True).start()
+    threading.Event().wait()
+
+  for act in (main_thread, other_thread):
+    assert _ends_with(act) == exit_codes.STOPPED
+    shown = capfd.readouterr().err.strip().splitlines()
+    assert "has not answered" in shown[-1] and "are lost" in shown[-1]
+
+
+def test_a_run_whose_evaluation_hangs_is_saved_first(tmp_path, capfd):
+  def evaluation(stop):
+    with stop.saving_if_stuck((tmp_path / "saved").touch):
+      _hang()
+
+  assert _ends_with(evaluation) == exit_codes.STOPPED
+  assert (tmp_path / "saved").exists()
+  assert "lost" not in capfd.readouterr().err
+
+
+def test_a_run_that_only_computes_is_waited_for():
+  def compute(stop):
+    time.sleep(1.0)
+    os._exit(7 if stop.asked else 8)
+
+  assert _ends_with(compute) == 7
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_hanging_run_within_30_s_at_its_checkpoint(tmp_path):
+  path = tmp_path / "run"
+  config = _config("hangs", "system.checkpoint_period=16")
+  settings = [f"{n}={v}" for n, v in configs.fields(config)]
+  flags = [flag for text in settings for flag in ("--set", text)]
+  name = "environment.name=misbehaving:Misbehaving_hangs-v0"
+  command = [sys.executable, "-m", "tf_mmdrl", "train", "--run-dir", str(path)]
+  process = subprocess.Popen(
+    [*command, *flags, "--set", name],
+    stderr=subprocess.PIPE,
+    text=True,
+    env={**os.environ, "PYTHONPATH": f"{_TESTS}:{_TESTS.parent}"},
+  )
+  while not any(path.glob("checkpoints/0*")):
+    assert process.poll() is None
+    time.sleep(0.1)
+  time.sleep(5)  # it hangs by now
+  process.send_signal(signal.SIGTERM)
+  began = time.monotonic()
+  with contextlib.suppress(subprocess.TimeoutExpired):
+    process.communicate(timeout=60)
+  assert process.returncode == exit_codes.STOPPED
+  assert time.monotonic() - began < 30
+  with runs.restored(path, ["misbehaving"]) as state:
+    assert state.step > 100

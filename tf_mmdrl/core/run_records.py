@@ -1,0 +1,102 @@
+"""Holds a run's records to what its newest checkpoint says of them.
+
+`config.json` and `metrics.csv` are for people to read, and people may change
+them. A checkpoint has both, under its checksums. Needs no TensorFlow.
+"""
+
+import itertools
+import json
+import pathlib
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from tf_mmdrl.core import errors, whole_files
+from tf_mmdrl.core.run_files import RunFiles
+
+STATE = "state.json"
+METRICS = "metrics.csv"
+MANIFEST = "manifest.json"
+# What may differ when a run goes on: a longer run is the same run, and one that
+# cannot go on exactly may do so with new episodes.
+MAY_CHANGE = ("schedule.steps", "environment.resume")
+
+
+class Record(NamedTuple):
+  """What a checkpoint says.
+
+  Attributes:
+    step: where it was made.
+    settings: by group, as config.json has them; None if the version that made
+      it did not keep them.
+    metrics: the file at that step.
+  """
+
+  step: int
+  settings: Optional[Dict[str, Any]]
+  metrics: bytes
+
+
+def checkpoints(directory: pathlib.Path) -> Dict[int, pathlib.Path]:
+  """The checkpoints in a directory by step, newest first; damaged ones too."""
+  if not directory.is_dir():
+    return {}
+  paths = [p for p in directory.iterdir() if p.is_dir() and p.name.isdigit()]
+  steps = {int(path.name): path for path in paths}
+  return {step: steps[step] for step in sorted(steps, reverse=True)}
+
+
+def read(checkpoint: pathlib.Path, name: str) -> bytes:
+  """A file of a checkpoint, if it is as it was written."""
+  files = whole_files.read_json(checkpoint / MANIFEST)["files"]
+  if name not in files:
+    raise whole_files.DamagedFileError(
+      f"saved file {checkpoint / name} is missing; go back to an older"
+      " checkpoint"
+    )
+  return whole_files.read(checkpoint / name, files[name])
+
+
+def newest(files: RunFiles) -> Optional[Record]:
+  """The record in the newest whole checkpoint of a run, if it has any."""
+  for step, path in checkpoints(files.checkpoints).items():
+    try:
+      content = json.loads(read(path, STATE))["content"]
+      return Record(step, content.get("config"), read(path, METRICS))
+    except (whole_files.DamagedFileError, KeyError, TypeError):
+      continue  # or of a version that wrote it otherwise
+  return None
+
+
+def check_config(files: RunFiles) -> None:
+  """Raises if a setting is another than when the checkpoint was made."""
+  found = newest(files)
+  if found is None or found.settings is None:
+    return
+  now = files.settings()
+  changed: List[str] = []
+  for group, settings in found.settings.items():
+    for field, value in settings.items():
+      name = f"{group}.{field}"
+      if name not in MAY_CHANGE and now.get(name, value) != value:
+        shown = f"{json.dumps(value)} -> {json.dumps(now[name])}"
+        changed.append(f"{name}: {shown}")
+  if changed:
+    raise errors.UserError(
+      f"{str(files.config_file)!r} was changed after the checkpoint of step"
+      f" {found.step}: {'; '.join(changed)}; put it back"
+    )
+
+
+def check_metrics(files: RunFiles) -> None:
+  """Raises if a row is another than when the checkpoint was made."""
+  found = newest(files)
+  if found is None:
+    return
+  now = files.metrics.read_bytes() if files.metrics.exists() else b""
+  if now.startswith(found.metrics):
+    return
+  pairs = itertools.zip_longest(found.metrics.split(b"\n"), now.split(b"\n"))
+  line = next(i for i, (old, new) in enumerate(pairs, 1) if old != new)
+  raise errors.UserError(
+    f"{str(files.metrics)!r} was changed in line {line} after the checkpoint of"
+    f" step {found.step}; mmdrl train puts it back when the run goes on"
+  )
