@@ -66,13 +66,14 @@ def _resumes(names, past, future):
 _ACTIONS = np.random.RandomState(1).randint(2, size=40)
 
 
+@pytest.mark.parametrize("past", [17, 18])  # an odd and an even state
 @pytest.mark.parametrize("name", sorted(set(odd_environments.KINDS) - _UNSEEN))
-def test_each_kind_resumes_or_is_refused_by_name(name):
-  taken = _resumes([name], _ACTIONS[:17], _ACTIONS[17:])
+def test_each_kind_resumes_or_is_refused_by_name(name, past):
+  taken = _resumes([name], _ACTIONS[:past], _ACTIONS[past:])
   assert taken == (name in _CAPTURED)
 
 
-@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.settings(max_examples=200, deadline=None)
 @hypothesis.given(
   st.lists(
     st.sampled_from(sorted(set(odd_environments.KINDS) - _UNSEEN)),

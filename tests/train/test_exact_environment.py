@@ -62,6 +62,17 @@ def test_what_outlasts_a_fresh_start_is_found_out():
     _exact("closure", period=10).set_state(_saved(cut.state()))
 
 
+def test_what_was_otherwise_on_the_way_is_found_out():
+  cut = _exact("closure")
+  _play(cut, _ACTIONS[:17])
+  state = _saved(cut.state())
+  first, second = state.actions[1].copy(), state.actions[2].copy()
+  assert first != second
+  state.actions[1], state.actions[2] = second, first  # the end is the same
+  with pytest.raises(errors.UserError, match="led elsewhere"):
+    _exact("closure").set_state(state)
+
+
 def test_what_no_attribute_shows_is_found_out_before_the_run():
   assert "two plays" in _exact("global").replayed_because
   assert _exact("attribute").replayed_because is None
