@@ -153,6 +153,23 @@ def test_a_draw_by_priority_is_a_point_in_the_mass_laid_end_to_end():
   np.testing.assert_array_equal(info.ids.numpy().reshape([-1]), wanted)
 
 
+def test_a_point_that_rounds_to_the_end_is_the_last_start():
+  """Of the last shard that has any."""
+  replay, oracles = _filled(_PRIORITIZED, [9, 9, 0])
+
+  class AlwaysLast:
+    def random(self, shape):
+      return np.full(shape, np.nextafter(1, 0))
+
+  replay.shards[0].replay.generator = AlwaysLast()
+  _, info = replay.sample_planes(1, 4)
+  start, owner = divmod(int(info.ids[0, -1]), 3)
+  assert owner == 1
+  rows = [step % _BATCH for step in oracles[1].starts()]
+  last = [s for s, row in zip(oracles[1].starts(), rows) if row == max(rows)]
+  assert start == max(last)
+
+
 @_SAMPLERS
 def test_what_is_read_is_what_was_added(sampler):
   replay, oracles = _filled(sampler, [45, 9])

@@ -9,6 +9,7 @@ import train_fixtures
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.train import factories, rounds
+from tf_mmdrl.train.actor import Chunk
 
 _PONG = [
   "environment.name=Pong",
@@ -73,6 +74,8 @@ def test_slots_share_environments_and_capacity(make_state):
   assert one.replay.num_steps == two.replay.num_steps == 240
   sizes = [sum(s.nbytes for s in x.replay.shards) for x in (one, two)]
   assert sizes[0] == sizes[1]
+  periods = {a.environment._period for x in (one, two) for a in x.actors}
+  assert periods == {256 // 4}  # steps of each environment
   weights = two.learner.weights()
   kept = [shard.gather_all() for shard in two.replay.shards]
   for actor, begin, shard in zip(two.actors, begins, kept):
@@ -87,6 +90,38 @@ def test_slots_share_environments_and_capacity(make_state):
   seeds = [factories.seeds(two.config, slot) for slot in (0, 1)]
   assert seeds[0] == factories.seeds(one.config)
   assert all(a != b for a, b in zip(*seeds))
+
+
+def test_every_slot_plays_its_own_actions_again(make_state):
+  """Of games that cannot be saved; a round after they started afresh."""
+  state, other = (make_state(*_PONG, "system.actors=2") for _ in range(2))
+  train_fixtures.play(state, 9)
+  state.save()
+  assert other.restore(pytest.fail, clean=False)
+  assert other.fingerprints() == state.fingerprints()
+  for one in (state, other):
+    train_fixtures.play(one, 2)
+  assert other.fingerprints() == state.fingerprints()
+
+
+def test_what_no_checkpoint_needs_goes_from_every_slot(make_state, tmp_path):
+  state = make_state("system.actors=2", "replay.capacity=100")
+  counts = []
+  for _ in range(6):
+    train_fixtures.play(state, 30)  # more than replay keeps
+    state.save()
+    directories = tmp_path.glob("checkpoints/replay*")
+    counts.append([len(list(path.iterdir())) for path in directories])
+  assert len(counts[-1]) == 2 and counts[-1] == counts[-3]
+
+
+def test_a_game_ends_with_a_step_of_the_run(make_state):
+  """All slots had played as many steps as the one whose game ended."""
+  state = make_state("system.actors=2")
+  train_fixtures.play(state, 1)
+  state.count([Chunk([], 8, [], 0), Chunk([], 8, [3.0, 1.0], 6)])
+  assert (state.step, state.metrics.last_game) == (20, 4 + 2 * 6)
+  assert state.metrics.episodes == 2
 
 
 def test_all_slots_explore_by_the_step_of_the_run(make_state):
