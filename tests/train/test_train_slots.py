@@ -176,6 +176,18 @@ def _after_rounds(state):
   return state.fingerprints()
 
 
+def test_a_checkpoint_is_gone_back_to_in_the_midst_of_a_run(make_state):
+  """What was drawn for the next round is of the run that is left."""
+  state = make_state("system.actors=2", "schedule.epsilon_end=0.5")
+  train_fixtures.play(state, 60)
+  state.save()
+  wanted = _after_rounds(state)
+  running = rounds.Rounds(state)
+  running.play_and_learn()
+  running.close()
+  assert _after_rounds(state) == wanted
+
+
 def test_a_slot_that_fails_leaves_no_other_playing(make_state):
   state = make_state("system.actors=2")
   ended = []

@@ -251,6 +251,7 @@ class RunState:
     whole_files.write(directory / _METRICS, self.metrics.text.encode())
 
   def _read(self, directory: pathlib.Path) -> None:
+    self.experience.rewind()  # what was drawn is of another moment
     content = _read_state(directory)
     tables = whole_files.decode((directory / _ARRAYS).read_bytes())
     for saver, name in zip(self._savers, content["replays"], strict=True):
