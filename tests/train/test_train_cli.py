@@ -149,6 +149,7 @@ def test_watch_knows_its_formats(run, tmp_path, capsys):
     (["--set", "agent.kernel=gausian:1"], "did you mean 'gaussian'"),
     (["--steps", "many"], "steps must be a whole number, got 'many'"),
     (["--steps", "-1"], "steps must be at least 1, got -1"),
+    (["--preset", "paper", "--steps", "2000"], "a run is whole phases"),
     (["--num-envs", "0"], "num_envs must be at least 1, got 0"),
     (["--seed", "x"], "seed must be a whole number, got 'x'"),
   ],
