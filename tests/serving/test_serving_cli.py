@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -63,6 +64,14 @@ def test_a_run_and_its_export_give_the_same_distributions(run):
   np.testing.assert_allclose(mine.values, theirs.values, rtol=1e-5)
   np.testing.assert_allclose(mine.weights(), theirs.weights(), rtol=1e-6)
   assert policies[0][:5] == policies[1][:5]  # all but the functions
+
+
+def test_of_a_run_no_program_is_run(run, tmp_path):
+  """Also if there is one where a directory of versions would have it."""
+  copy = shutil.copytree(run, tmp_path / "run")
+  serving.publish(serving_fixtures.weighted_network(), copy, 999)
+  policy = playing.open_policy(copy)
+  assert policy.number == 320 and policy.config is not None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The commands around a run, on one small run."""
 
 import re
+import shutil
 import subprocess
 import sys
 
@@ -167,6 +168,15 @@ def test_bad_flags_are_one_line(tmp_path, capsys, monkeypatch, flags, message):
 def test_what_is_no_run_is_told(tmp_path, capsys, command):
   assert main.main([command, str(tmp_path)]) == main.EXIT_BAD_INPUT
   assert "is not a run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "watch"])
+def test_a_run_without_a_policy_is_told(run, tmp_path, capsys, command):
+  shutil.copy(run / "config.json", tmp_path)
+  output = ["-o", str(tmp_path / "game.gif")] if command == "watch" else []
+  assert main.main([command, str(tmp_path), *output]) == main.EXIT_BAD_INPUT
+  error = capsys.readouterr().err
+  assert "has no exported policy yet" in error and error.count("\n") == 1
 
 
 def test_a_version_that_is_not_there_is_told(run, capsys):

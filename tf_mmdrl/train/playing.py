@@ -52,6 +52,9 @@ def open_policy(
 ) -> ExportedPolicy:
   """A policy of a run, or of a directory of versions from `mmdrl export`.
 
+  A run is always opened as one, whatever else is in its directory: of a run
+  nothing is executed, while a SavedModel is a program.
+
   Args:
     path: of the run or of the versions.
     version: which one; the newest if None.
@@ -60,9 +63,10 @@ def open_policy(
   Returns:
     The policy.
   """
-  if serving.versions(path):
-    return open_export(path, version)
-  return open_run(RunDirectory(path, imports), version)
+  directory = RunDirectory(path, imports)
+  if directory.config_file.exists() or not serving.versions(path):
+    return open_run(directory, version)
+  return open_export(path, version)
 
 
 def open_run(
@@ -70,6 +74,12 @@ def open_run(
 ) -> ExportedPolicy:
   """A policy of a run: its weights are read, nothing of its file is run."""
   config = directory.config()
+  if not serving.versions(directory.export):
+    raise errors.UserError(
+      f"the run in {str(directory.path)!r} has no exported policy yet: training"
+      " exports at its evaluations and at its end; run mmdrl export to export"
+      " its newest checkpoint"
+    )
   environment = factories.environment(config)
   observation, action = tensor_spec.from_spec(
     (environment.observation_spec(), environment.action_spec())
