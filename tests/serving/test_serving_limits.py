@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import http.client
 import json
 import socket
 import threading
@@ -251,6 +252,31 @@ def test_compressed_bodies_are_read_and_garbage_is_told(small, encoding):
     assert status == 400, (bad, answer)
     assert "\n" not in answer["error"]
   assert small.log == ["version 1 is served"]
+
+
+def test_who_asks_first_is_told_to_send_the_body(small):
+  body = json.dumps(_rows(1)).encode()
+  head = _raw(body, "Expect: 100-continue\r\n")[: -len(body)]
+  with _connect(small) as connection:
+    for _ in range(2):
+      connection.sendall(head)
+      assert connection.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
+      connection.sendall(body)
+      assert _status(connection) == 200
+    large = head.replace(b"Content-Length: ", b"Content-Length: 9999999")
+    connection.sendall(large)
+    assert _status(connection) == 413  # before it is sent
+  with _connect(small) as connection:
+    connection.sendall(head.replace(b"HTTP/1.1", b"HTTP/1.0") + body)
+    assert connection.recv(4096).startswith(b"HTTP/1.0 200 OK")
+
+
+def _status(connection):
+  """Of the answer, all of which is read."""
+  with http.client.HTTPResponse(connection) as response:
+    response.begin()
+    response.read()
+    return response.status
 
 
 def test_a_small_body_that_unpacks_to_a_large_one_is_refused(small):

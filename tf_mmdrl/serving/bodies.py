@@ -32,6 +32,7 @@ async def read(
       limits.seconds, request.content.set_exception, asyncio.TimeoutError()
     )
   try:
+    await _invite(request, limits.body_bytes)
     return await _all(request, limits.body_bytes)
   except asyncio.TimeoutError:
     raise Refusal(
@@ -45,6 +46,15 @@ async def read(
   finally:
     if clock is not None:
       clock.cancel()
+
+
+async def _invite(request: web.BaseRequest, limit: int) -> None:
+  """Tells a client that asks first, as curl does, to send its body."""
+  asks = request.headers.get("Expect", "").lower() == "100-continue"
+  knows = request.version >= (1, 1)
+  if asks and knows and (request.content_length or 0) <= limit:
+    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    request.writer.output_size = 0  # the answer has not begun
 
 
 async def _all(request: web.BaseRequest, limit: int) -> bytearray:
