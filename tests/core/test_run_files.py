@@ -47,7 +47,8 @@ def test_a_line_that_is_being_written_is_left_out(tmp_path):
 def test_runs_are_found_below_a_directory_and_each_once(tmp_path):
   for name in ("b", "a"):
     _make(tmp_path / "sweep" / name)
-  texts = [str(tmp_path / "sweep" / "b"), str(tmp_path / "sweep")]
+  sweep = tmp_path / "sweep"
+  texts = [str(sweep / "b"), str(sweep), str(sweep / "b" / ".." / "a")]
   found = run_files.find(texts)
   assert [run.path.name for run in found] == ["b", "a"]
 

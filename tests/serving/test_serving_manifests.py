@@ -1,5 +1,6 @@
 """A version that is not what was published is not loaded, and said so."""
 
+import asyncio
 import json
 import os
 import pathlib
@@ -14,7 +15,7 @@ import serving_fixtures
 from tf_mmdrl import serving
 from tf_mmdrl.cli import main
 from tf_mmdrl.core import UserError, whole_files
-from tf_mmdrl.serving import manifests, models
+from tf_mmdrl.serving import manifests, models, store
 
 _OLD = pathlib.Path(__file__).parents[1] / "train" / "made_before"
 
@@ -114,6 +115,30 @@ def test_a_linked_directory_inside_is_refused(version, tmp_path):
   (version / "variables").symlink_to(tmp_path / "variables")
   with pytest.raises(UserError, match="'variables' is a link; copy the file"):
     models.open_model(tmp_path)
+
+
+@pytest.mark.parametrize("load", [_load, lambda p: models.open_model(p.parent)])
+def test_a_version_that_is_a_link_is_refused(version, tmp_path, load):
+  shutil.move(version, tmp_path / "elsewhere")
+  version.symlink_to(tmp_path / "elsewhere")
+  with pytest.raises(UserError, match="version 7 in .*: it is a link; copy"):
+    load(version)
+
+
+def test_a_version_that_changes_while_it_is_read_is_not_served(
+  version, monkeypatch
+):
+  def load(directory, number):
+    model = models.open_model(directory, number)
+    (version / "assets.extra" / "late").touch()
+    return model
+
+  monkeypatch.setattr(store, "open_model", load)
+  made = store.Store(version.parent, count=1, make_batcher=lambda _: None)
+  assert not asyncio.run(made.refresh()) and not made.numbers
+  assert made.failures == {7: "it changed while it was read"}
+  monkeypatch.undo()
+  assert asyncio.run(made.refresh()) == [7] and not made.failures
 
 
 def test_a_later_format_is_told(version):

@@ -49,7 +49,9 @@ def test_evaluate_finds_what_training_found(run, capsys):
 @pytest.mark.parametrize("games", ["1", "5", "6"])
 def test_evaluate_takes_other_numbers(run, capsys, games):
   assert main.main(["evaluate", str(run), "--episodes", games]) == 0
-  assert f", {games} games" in capsys.readouterr().out
+  out = capsys.readouterr().out
+  assert f", {games} games" in out
+  assert "the run itself" not in out  # it played others
 
 
 def test_evaluate_by_risk(run, capsys):

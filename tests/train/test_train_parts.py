@@ -114,8 +114,11 @@ def test_a_fresh_start_cuts_episodes_short_in_replay(make_state):
     "environment.num_envs=2",
     "environment.rebuild_period=12",  # 6 steps of each environment
   )
+  (slot,) = state.slots
+  state.slots = [slot._replace(running=np.full([2], 5.0))]
   train_fixtures.play(state, 8)
   assert state.step == 16
+  assert not state.slots[0].running.any()  # nor does its score count
   stored = state.replay.shards[0].gather_all()
   types = stored.step_type.numpy()[0]
   # Six steps, the cut-off end, then two steps of a new game.
