@@ -279,6 +279,19 @@ def _status(connection):
     return response.status
 
 
+def test_a_packed_body_is_counted_as_the_largest_that_it_may_become(small):
+  """Two of them are more than this server has room for."""
+  body = zlib.compress(json.dumps(_rows(1)).encode())
+  request = _raw(body, "Content-Encoding: deflate\r\n")
+  with _connect(small) as first, _connect(small) as second:
+    first.sendall(request[:-1])
+    time.sleep(0.1)
+    second.sendall(request)
+    assert _status(second) == 503
+    first.sendall(request[-1:])
+    assert _status(first) == 200
+
+
 def test_a_small_body_that_unpacks_to_a_large_one_is_refused(small):
   maker = zlib.compressobj(wbits=31)
   bomb = maker.compress(bytes(50 * 2**20)) + maker.flush()
