@@ -141,6 +141,17 @@ def test_a_version_that_changes_while_it_is_read_is_not_served(
   assert asyncio.run(made.refresh()) == [7] and not made.failures
 
 
+def test_damage_that_keeps_the_size_is_seen_while_the_version_is_served(
+  version,
+):
+  made = store.Store(version.parent, count=1, make_batcher=lambda _: None)
+  assert asyncio.run(made.refresh()) == [7] and not made.failures
+  _flip(version / "variables" / "variables.data-00000-of-00001")
+  assert not asyncio.run(made.refresh())
+  assert "is damaged" in made.failures[7]
+  assert made.numbers == [7]  # as it was
+
+
 def test_a_later_format_is_told(version):
   content = whole_files.read_json(version / "manifest.json")
   whole_files.write_json(version / "manifest.json", {**content, "format": 3})
