@@ -7,12 +7,14 @@ import shutil
 import socket
 import ssl
 import subprocess
+import time
 
 import pytest
 import serving_fixtures
 
 from tf_mmdrl.cli import main, server_access
 from tf_mmdrl.core import UserError
+from tf_mmdrl.serving.limits import Limits
 
 _TOKEN = "0123456789abcdef"
 _STATUS = "/v1/models/policy"
@@ -171,6 +173,50 @@ def test_tls_answers_and_plain_http_does_not(run, tmp_path, caplog):
         assert b"HTTP" not in plain.recv(4096)
     assert server.log == ["version 320 is served"]
   assert not [record for record in caplog.records if record.exc_info]
+
+
+def _is_open(plain):
+  """Whether the server still waits for this connection's handshake."""
+  plain.settimeout(0.5)
+  try:
+    return plain.recv(1) != b""
+  except TimeoutError:
+    return True
+  except ConnectionError:
+    return False
+
+
+def test_connections_that_never_shake_hands_are_counted(run, tmp_path):
+  _make_certificate(tmp_path)
+  context = server_access.tls(tmp_path / "both.pem", None)
+  client = ssl.create_default_context(cafile=str(tmp_path / "certificate.pem"))
+  limits = Limits(connections=3, seconds=3.0)
+  with (
+    serving_fixtures.serving(
+      run / "export", tls=context, limits=limits
+    ) as server,
+    contextlib.ExitStack() as silent,
+  ):
+    address = ("127.0.0.1", server.port)
+    opened = [
+      silent.enter_context(socket.create_connection(address, 20))
+      for _ in range(8)
+    ]
+    assert sum(map(_is_open, opened)) == 3
+    # Once their time is over there is room again, and made ones leave it.
+    deadline = time.monotonic() + 30
+    for _ in range(5):
+      answered = False
+      while not answered and time.monotonic() < deadline:
+        with (
+          contextlib.suppress(OSError),
+          contextlib.closing(
+            http.client.HTTPSConnection(*address, timeout=5, context=client)
+          ) as connection,
+        ):
+          connection.request("GET", "/healthz")
+          answered = connection.getresponse().read() == b"ok\n"
+      assert answered
 
 
 def test_old_tls_is_refused(tmp_path):

@@ -2,7 +2,7 @@
 
 import asyncio
 import hmac
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Optional
 
 import orjson
 from aiohttp import web
@@ -96,7 +96,15 @@ def allowed(authorization: Optional[str], token: str) -> bool:
 class Connection(web.RequestHandler):
   """aiohttp's, but slow headers are cut, and no client causes a traceback."""
 
-  __slots__ = ("_limits", "_count", "_log", "_server", "_clock", "_busy")
+  __slots__ = (
+    "_limits",
+    "_count",
+    "_log",
+    "_server",
+    "_clock",
+    "_busy",
+    "when_made",
+  )
 
   def __init__(
     self,
@@ -127,9 +135,11 @@ class Connection(web.RequestHandler):
     self._server: Optional[web.Server] = server
     self._clock: Optional[asyncio.TimerHandle] = None
     self._busy = False
+    self.when_made: Callable[[], None] = lambda: None
 
   def connection_made(self, transport: asyncio.BaseTransport) -> None:
     """Begins, unless there are too many."""
+    self.when_made()
     assert self._server is not None
     assert isinstance(transport, asyncio.Transport)
     if len(self._server.connections) >= self._limits.connections:
@@ -195,3 +205,44 @@ class Connection(web.RequestHandler):
     cause = kw.get("exc_info")
     if not isinstance(cause, web.RequestPayloadError):
       self._log(f"{args[0]}: {type(cause).__name__}: {cause}".splitlines()[0])
+
+
+class Handshakes:
+  """Makes connections for TLS, and counts those that shake hands.
+
+  asyncio tells a connection that it is made after the handshake. Those that
+  never shake hands take memory as well, so each counts from the moment that it
+  is accepted, until it is made or its time is over.
+  """
+
+  def __init__(
+    self, make: Callable[[], Connection], server: web.Server, limits: Limits
+  ):
+    """Counts from 0.
+
+    Args:
+      make: a new connection.
+      server: which has the connections that are made.
+      limits: how many there may be, and for how long they may shake hands.
+    """
+    self._make = make
+    self._server = server
+    self._limits = limits
+    self._clocks: Dict[Connection, asyncio.TimerHandle] = {}
+
+  def __call__(self) -> Connection:
+    """A connection that was accepted; asyncio closes it where this raises."""
+    made, waiting = len(self._server.connections), len(self._clocks)
+    if made + waiting >= self._limits.connections:
+      raise ConnectionRefusedError("too many connections")
+    connection = self._make()
+    self._clocks[connection] = asyncio.get_running_loop().call_later(
+      self._limits.seconds, self._clocks.pop, connection, None
+    )
+    connection.when_made = lambda: self._over(connection)
+    return connection
+
+  def _over(self, connection: Connection) -> None:
+    clock = self._clocks.pop(connection, None)
+    if clock is not None:
+      clock.cancel()

@@ -99,14 +99,17 @@ class Server:
       raise directories.nothing_in(pathlib.Path(self._directory))
     # Not an Application: its routing is a good part of a small request's time.
     self._http = web.Server(self._answer, request_factory=_request)
-    connection = functools.partial(
+    connection: Callable[[], connections.Connection] = functools.partial(
       connections.Connection,
       self._http,
       self._limits,
       count=self._metrics.count,
       log=self._log,
     )
-    handshake = None if tls is None else self._limits.seconds
+    handshake = None
+    if tls is not None:
+      handshake = self._limits.seconds
+      connection = connections.Handshakes(connection, self._http, self._limits)
     try:
       self._sockets = await asyncio.get_running_loop().create_server(
         connection, host, port, ssl=tls, ssl_handshake_timeout=handshake
