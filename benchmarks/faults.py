@@ -1,100 +1,99 @@
-"""Kills a run at random moments and compares it with one that was not cut.
+"""Attacks runs and server: is anything lost, silent, or a traceback?
 
-  python benchmarks/faults.py --kills 20 [--env Pong] [--steps 20000]
+  python benchmarks/faults.py [--quick] [--only kills,disk] [--kills 200]
 
-Each kill is SIGKILL, every second one aimed at the moment a checkpoint is being
-written. The run goes on by the same command each time. At the end the
-fingerprints of both runs must agree in every part.
+- kills: SIGKILL while runs play, learn, make checkpoints and export.
+- damages: every kind of file of a run truncated, emptied, changed by a bit and
+  removed, then `inspect`, `report`, `evaluate` and `train`.
+- disk: a disk that is full from a given write on, then with room again.
+- sigterm: SIGTERM, after which a run must end with a checkpoint.
+- environments: those that raise, hang, never end, or return what they may not.
+- server: what server_faults.py does to `mmdrl serve`.
+
+It prints a table and ends with 1 unless all of its counts are 0.
 """
 
 import argparse
 import os
-import pathlib
-import random
-import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+import attacked  # noqa: F401  (first: sets what TensorFlow reads)
+import cut_runs
+import damaged_runs
+import full_disks
+import served
+import strange_environments
 
-from tf_mmdrl.train import runs
-
-
-def settings(args):
-  """Small evaluations, and three checkpoints for each kill."""
-  period = max(64, args.steps // (3 * args.kills))
-  return [
-    f"schedule.learning_starts={min(2000, args.steps // 4)}",
-    f"evaluation.period={args.steps // 4}",
-    "evaluation.episodes=4",
-    "evaluation.num_envs=4",
-    "environment.max_episode_steps=500",
-    f"environment.rebuild_period={args.steps // 3}",
-    f"system.checkpoint_period={period}",
-    f"system.log_period={period}",
-  ]
+# In this order: the server's part computes in this process, after which it must
+# not fork any more.
+PARTS = ("kills", "damages", "disk", "sigterm", "environments", "server")
 
 
-def start(path, args):
-  """The training command as a process."""
-  command = [sys.executable, "-m", "tf_mmdrl", "train", "--run-dir", str(path)]
-  command += ["--env", args.env, "--steps", str(args.steps)]
-  command += [flag for text in settings(args) for flag in ("--set", text)]
-  return subprocess.Popen(
-    command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+def rows(part, args):
+  """The table's lines of a part."""
+  tenth = 10 if args.quick else 1
+  if part == "kills":
+    return cut_runs.killed(max(1, args.kills // tenth), args.seed)
+  if part == "damages":
+    return damaged_runs.rows(max(1, args.damages // tenth))
+  if part == "disk":
+    return full_disks.rows(2 if args.quick else 10)
+  if part == "sigterm":
+    return cut_runs.stopped(20 // tenth, args.seed)
+  if part == "environments":
+    return strange_environments.rows(every=5 if args.quick else 1)
+  import server_faults
+
+  return server_faults.rows(1000 // tenth, 30 / tenth)
+
+
+def _parts(text):
+  chosen = text.split(",")
+  for name in chosen:
+    if name not in PARTS:
+      raise argparse.ArgumentTypeError(
+        f"{name!r} is no part; they are {', '.join(PARTS)}"
+      )
+  return [name for name in PARTS if name in chosen]
+
+
+def _surroundings():
+  """The commit, and how busy the machine is."""
+  command = ["git", "describe", "--always", "--dirty"]
+  place = os.path.dirname(os.path.abspath(__file__))
+  commit = subprocess.run(command, capture_output=True, text=True, cwd=place)
+  load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
+  return (
+    f"commit {commit.stdout.strip() or 'unknown'}, {os.cpu_count()} cores,"
+    f" load {load}"
   )
 
 
-def newest(path):
-  """The step of the newest checkpoint, 0 if there is none."""
-  found = (path / "checkpoints").glob("0*")
-  return max((int(checkpoint.name) for checkpoint in found), default=0)
-
-
-def kill(process, path, generator, while_writing):
-  """Kills the process after it has made progress; whether it was in time."""
-  before = newest(path)
-  while process.poll() is None and newest(path) == before:
-    time.sleep(0.01)  # at least one more checkpoint, so that the run ends
-  if while_writing:
-    checkpoints = path / "checkpoints"
-    while process.poll() is None and not any(checkpoints.glob(".tmp-*")):
-      time.sleep(0.0005)
-  else:
-    time.sleep(generator.uniform(0, 2))
-  process.kill()
-  return process.wait() == -signal.SIGKILL
-
-
 def main():
-  """Prints a line for each kill and the verdict; 1 if the runs differ."""
-  parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-  parser.add_argument("--kills", type=int, default=20)
-  parser.add_argument("--env", default="MinAtar/Breakout")
-  parser.add_argument("--steps", type=int, default=20_000)
-  parser.add_argument("--seed", type=int, default=0)
+  """Prints the table; 1 if anything was lost, silent or a traceback."""
+  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser.add_argument(
+    "--only",
+    type=_parts,
+    default=list(PARTS),
+    metavar="PART,PART",
+    help=f"the parts to run, of {', '.join(PARTS)}",
+  )
+  parser.add_argument("--quick", action="store_true", help="do a tenth of it")
+  parser.add_argument("--kills", type=int, default=200, help="kills in all")
+  parser.add_argument(
+    "--damages", type=int, default=1000, help="damages at most; there are 140"
+  )
+  parser.add_argument("--seed", type=int, default=0, help="of the moments")
   args = parser.parse_args()
-  generator = random.Random(args.seed)
-  with tempfile.TemporaryDirectory() as folder:
-    whole, cut = pathlib.Path(folder, "whole"), pathlib.Path(folder, "cut")
-    assert start(whole, args).wait() == 0, "the uncut run failed"
-    kills = 0
-    for attempt in range(args.kills):
-      process = start(cut, args)
-      kills += kill(process, cut, generator, while_writing=attempt % 2)
-      print(f"cut {attempt + 1}: newest checkpoint {newest(cut)}")
-    assert start(cut, args).wait() == 0, "the last part failed"
-    prints = []
-    for path in (whole, cut):
-      with runs.restored(path) as state:
-        prints.append(state.fingerprints())
-  for part, digest in prints[0].items():
-    same = "same" if digest == prints[1][part] else "DIFFERENT"
-    print(f"{part:26} {same}  {digest[:16]}")
-  print(f"{kills} kills in {args.steps} steps of {args.env}")
-  return int(prints[0] != prints[1])
+  start, found = time.monotonic(), []
+  for part in args.only:
+    found += rows(part, args)
+  print(f"{_surroundings()}, {time.monotonic() - start:,.0f} s")
+  served.show(found)
+  return int(any(row.lost or row.silent or row.tracebacks for row in found))
 
 
 if __name__ == "__main__":
