@@ -100,14 +100,14 @@ class _Written:
     names = map(json.loads, listed.read_text().splitlines())
     kinds: Dict[str, str] = {}
     for name in names:
-      kinds.setdefault(re.sub(r"\d+|[0-9a-f]{12}", "", name), name)
+      kinds.setdefault(_kind(name), name)
     return list(kinds.values())
 
   def with_full_disk(self, at: str) -> attacked.Outcome:
     """Runs it; the disk is full from the write of that name on."""
 
     def fill_there(name: str) -> None:
-      if _alike(name, at):
+      if _kind(name) == _kind(at):
         fill(self._disk)
 
     return attacked.run(
@@ -127,9 +127,9 @@ class _Written:
     ]
 
 
-def _alike(name: str, other: str) -> bool:
-  """Names of one file; those of temporary ones hold numbers of processes."""
-  return re.sub(r"\d+", "", name) == re.sub(r"\d+", "", other)
+def _kind(name: str) -> str:
+  """A file's name without steps, digests and numbers of processes."""
+  return re.sub(r"[0-9a-f]{12}|\d+", "", name)
 
 
 def _attack_run(run: _Written, at: str, wanted: str, log: pathlib.Path):
