@@ -30,7 +30,9 @@ CONFIGURATIONS: Dict[str, Dict[str, Any]] = {
   "CartPole, Rainbow (noisy)": dict(env="CartPole-v1", agent="rainbow"),
   "MinAtar, IQN": dict(env="MinAtar/Breakout", agent="iqn"),
   "CartPole, FQF": dict(env="CartPole-v1", agent="fqf"),
-  "MinAtar, Munchausen": dict(env="MinAtar/Breakout", agent__munchausen=True),
+  "MinAtar, Munchausen": dict(
+    env="MinAtar/Breakout", agent__munchausen=True, agent__n_step=1
+  ),
 }
 _HITS = 8  # on a run, before it may end
 
@@ -143,14 +145,16 @@ def _judge(hit: _Hit, number: int, run: _CutRun, tally: _Tally) -> None:
     attacked.complain(f"{run.name} while {hit.phases}", done)
 
 
-def _attack(number: int, wanted: int, tally: _Tally, seed: int) -> None:
-  chance = random.Random(seed)
+def _attack(
+  number: int, wanted: int, tally: _Tally, seed: int, minutes: float
+) -> None:
+  chance, end = random.Random(seed), time.monotonic() + 60 * minutes
   per_run = max(1, min(_HITS, wanted // len(CONFIGURATIONS)))
   names = list(CONFIGURATIONS)
   with tempfile.TemporaryDirectory() as folder:
     runs: Dict[str, _CutRun] = {}
     turn = 0
-    while tally.hits < wanted:
+    while tally.hits < wanted and time.monotonic() < end:
       name = names[turn % len(names)]
       if name not in runs:
         place = pathlib.Path(folder, str(turn))
@@ -184,16 +188,16 @@ def _row(what: str, tally: _Tally, *notes: str) -> Row:
   )
 
 
-def killed(number: int, seed: int = 0) -> List[Row]:
-  """Sends SIGKILL that many times."""
+def killed(number: int, seed: int, minutes: float) -> List[Row]:
+  """Sends SIGKILL that many times; no run is begun after these minutes."""
   tally = _Tally()
-  _attack(signal.SIGKILL, number, tally, seed)
+  _attack(signal.SIGKILL, number, tally, seed, minutes)
   return [_row("runs killed, then the same fingerprint", tally)]
 
 
-def stopped(number: int, seed: int = 0) -> List[Row]:
-  """Sends SIGTERM that many times."""
+def stopped(number: int, seed: int, minutes: float) -> List[Row]:
+  """Sends SIGTERM that many times; no run is begun after these minutes."""
   tally = _Tally()
-  _attack(signal.SIGTERM, number, tally, seed)
+  _attack(signal.SIGTERM, number, tally, seed, minutes)
   note = f"the slowest ended after {tally.slowest:.1f} s"
   return [_row("SIGTERM, a checkpoint within 30 s", tally, note)]

@@ -162,7 +162,8 @@ def rows(number: int) -> List[Row]:
   """Does that many damages, evenly of all that there are, or all."""
   with tempfile.TemporaryDirectory() as folder:
     place = _Place(pathlib.Path(folder))
-    wanted = spread(list(_damages(place)), number)
+    known = list(_damages(place))
+    wanted = spread(known, number)
     lost = silent = tracebacks = 0
     noticed: Dict[str, int] = {"said": 0, "same": 0}
     for index, (name, way) in enumerate(wanted):
@@ -188,7 +189,7 @@ def rows(number: int) -> List[Row]:
           attacked.complain(command, done)
       attacked.progress("damage", index, len(wanted), f"{name} {way} {counts}")
   note = (
-    f"{noticed['said']} said by a command that needs the file,"
+    f"of {len(known)}; {noticed['said']} said by a command that needs the file,"
     f" {noticed['same']} in files that none needs"
   )
   what = f"damages of {len({name for name, _ in wanted})} files of a run"

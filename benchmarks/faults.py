@@ -35,13 +35,14 @@ def rows(part, args):
   """The table's lines of a part."""
   tenth = 10 if args.quick else 1
   if part == "kills":
-    return cut_runs.killed(max(1, args.kills // tenth), args.seed)
+    number = max(1, args.kills // tenth)
+    return cut_runs.killed(number, args.seed, args.minutes)
   if part == "damages":
     return damaged_runs.rows(max(1, args.damages // tenth))
   if part == "disk":
     return full_disks.rows(2 if args.quick else 10)
   if part == "sigterm":
-    return cut_runs.stopped(20 // tenth, args.seed)
+    return cut_runs.stopped(20 // tenth, args.seed, args.minutes)
   if part == "environments":
     return strange_environments.rows(every=5 if args.quick else 1)
   import server_faults
@@ -59,16 +60,11 @@ def _parts(text):
   return [name for name in PARTS if name in chosen]
 
 
-def _surroundings():
-  """The commit, and how busy the machine is."""
+def _commit():
   command = ["git", "describe", "--always", "--dirty"]
   place = os.path.dirname(os.path.abspath(__file__))
   commit = subprocess.run(command, capture_output=True, text=True, cwd=place)
-  load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
-  return (
-    f"commit {commit.stdout.strip() or 'unknown'}, {os.cpu_count()} cores,"
-    f" load {load}"
-  )
+  return commit.stdout.strip() or "unknown"
 
 
 def main():
@@ -86,12 +82,22 @@ def main():
   parser.add_argument(
     "--damages", type=int, default=1000, help="damages at most; there are 140"
   )
+  parser.add_argument(
+    "--minutes",
+    type=float,
+    default=600.0,
+    help="after which kills, and sigterm, begin no further run",
+  )
   parser.add_argument("--seed", type=int, default=0, help="of the moments")
   args = parser.parse_args()
-  start, found = time.monotonic(), []
+  start, commit, found = time.monotonic(), _commit(), []
   for part in args.only:
     found += rows(part, args)
-  print(f"{_surroundings()}, {time.monotonic() - start:,.0f} s")
+  load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
+  print(
+    f"commit {commit}, {os.cpu_count()} cores, load {load},"
+    f" {time.monotonic() - start:,.0f} s"
+  )
   served.show(found)
   return int(any(row.lost or row.silent or row.tracebacks for row in found))
 
