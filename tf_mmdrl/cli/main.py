@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
   "sweep": "Train games x agents x seeds, or go on with such a sweep.",
   "report": "Write tables and figures of runs beside the published scores.",
   "tensorboard": "Start TensorBoard on runs, with the scores first.",
+  "doctor": "Show what this machine has, what it lacks, and how fast it is.",
   "presets": "List the presets of training, or show one with all settings.",
   "chain": "Run the paper's chain experiment: learnt and exact moments.",
   "theory": "Measure what the paper's theorems claim.",

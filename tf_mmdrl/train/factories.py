@@ -137,9 +137,18 @@ def agent(
 def replay_shards(
   config: Config,
   env: environments.Environment,
-  learner: base.ReturnDistributionAgent,
+  data_spec: Any,
 ) -> replay.ShardedReplay:
-  """An empty replay: a shard for the steps of each slot's environments."""
+  """An empty replay: a shard for the steps of each slot's environments.
+
+  Args:
+    config: the run's.
+    env: a slot's environments.
+    data_spec: of one step, as the agent's `collect_data_spec`.
+
+  Returns:
+    Replay.
+  """
 
   def prioritized(batch_size, max_length):
     return replay.PrioritizedSampler(
@@ -149,7 +158,7 @@ def replay_shards(
   is_atari = isinstance(env, atari.AtariEnvironment)
   shards = [
     replay.FrameReplayBuffer(
-      learner.collect_data_spec,
+      data_spec,
       batch_size=config.slot_envs,
       max_length=-(-config.replay.capacity // config.environment.num_envs),
       stack=env.protocol.stack if is_atari else 1,

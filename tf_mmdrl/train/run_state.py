@@ -64,7 +64,9 @@ class RunState:
       factories.actor(config, batches[slot], slot) for slot in slots
     ]
     self.slots = [actor.begin() for actor in self.actors]
-    shards = factories.replay_shards(config, batches[0], self.agent)
+    shards = factories.replay_shards(
+      config, batches[0], self.agent.collect_data_spec
+    )
     size = dict(
       num_updates=config.round_updates, batch_size=config.schedule.batch_size
     )
