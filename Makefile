@@ -44,13 +44,14 @@ lint: $(READY) ## Style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy tf_mmdrl
 
-# In two parts with fresh workers, because XLA never frees what it compiled: one
-# worker for all grew to 3.5 GB.
+# In parts with fresh workers, because XLA never frees what it compiled: one worker
+# for all grew to 3.5 GB.
 COMPILING = tests/agents tests/ops
 
 .PHONY: test
 test: $(READY) lint ## Everything but the slow tests, on TensorFlow 2.21
-	$(BIN)/python -m pytest $(FAST) $(PYTEST_FLAGS) $(COMPILING)
+	set -e; for part in $(COMPILING); do \
+	  $(BIN)/python -m pytest $(FAST) $(PYTEST_FLAGS) $$part; done
 	$(BIN)/python -m pytest $(FAST) $(PYTEST_FLAGS) $(COMPILING:%=--ignore=%)
 
 .PHONY: test-slow
