@@ -58,6 +58,10 @@ test: $(READY) lint ## Everything but the slow tests, on TensorFlow 2.21
 test-slow: $(READY) ## The slow tests only
 	$(BIN)/python -m pytest -m slow $(PYTEST_FLAGS)
 
+.PHONY: test-cluster
+test-cluster: $(READY) ## Actors, runs and searches on a real Ray, with kills
+	$(BIN)/python -m pytest tests/cluster $(PYTEST_FLAGS)
+
 # What depends on TensorFlow's version: TF-Agents' own parts and Reverb, graphs
 # and XLA, exports, short runs and their checkpoints.
 TF215_TESTS = tests/test_keras2.py tests/policies \
@@ -72,14 +76,34 @@ TF215_TESTS = tests/test_keras2.py tests/policies \
 test-tf215: $(READY215) ## What depends on TensorFlow's version, on 2.15
 	$(VENV215)/bin/python -m pytest $(FAST) $(TF215_TESTS) $(PYTEST_FLAGS)
 
+# In the same parts as `test`; the last one reports on all of them.
+COVERED = $(BIN)/python -m pytest $(FAST) --cov=tf_mmdrl --cov-append
+
 .PHONY: coverage
 coverage: $(READY) ## Which lines the fast tests run
-	$(BIN)/python -m pytest $(FAST) --cov=tf_mmdrl $(PYTEST_FLAGS)
+	rm -f .coverage
+	set -e; for part in $(COMPILING); do \
+	  $(COVERED) --cov-report= $(PYTEST_FLAGS) $$part; done
+	$(COVERED) --cov-report=term-missing:skip-covered $(PYTEST_FLAGS) \
+	  $(COMPILING:%=--ignore=%)
 
 .PHONY: bench
 bench: $(READY) ## The loss and update benchmarks (the machine should be idle)
 	$(BIN)/python benchmarks/loss.py
 	$(BIN)/python benchmarks/update.py
+
+# Material announces its successor at every build unless it is told not to.
+.PHONY: docs
+docs: $(READY) ## Build the site in site/, without warnings
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
+.PHONY: dist
+dist: $(READY) ## Build a wheel and a source distribution in dist/
+	rm -rf dist build *.egg-info
+	$(BIN)/python setup.py --quiet sdist
+	$(BIN)/pip wheel $(PIP_FLAGS) --no-deps --no-build-isolation -w dist dist/*.tar.gz
+	@ls dist
 
 .PHONY: format
 format: $(READY) ## Rewrite the code in the project's style
@@ -88,4 +112,5 @@ format: $(READY) ## Rewrite the code in the project's style
 
 .PHONY: clean
 clean: ## Remove the environments and caches
-	rm -rf $(VENV) $(VENV215) .pytest_cache .mypy_cache .ruff_cache build *.egg-info
+	rm -rf $(VENV) $(VENV215) .pytest_cache .mypy_cache .ruff_cache build dist site \
+	  *.egg-info

@@ -31,6 +31,11 @@ PLOTS = ["matplotlib", "imageio", "imageio-ffmpeg"]
 REPORT = PLOTS + ["rliable", "pandas<3"]
 SERVE = ["aiohttp>=3.14", "orjson>=3.12"]
 ONNX = ["tf2onnx>=1.17"]
+CLUSTER = ["ray>=2.60"]
+TUNE = ["optuna>=5"]
+MULTI_OBJECTIVE = ["mo-gymnasium>=1.3.2"]
+OFFLINE = ["h5py", "minari>=0.5.3"]
+DOCS = ["mkdocs-material>=9.8", "mkdocstrings-python>=2"]
 EXTRAS = {
   "minatar": MINATAR,
   "box2d": BOX2D,
@@ -38,11 +43,19 @@ EXTRAS = {
   "report": REPORT,
   "serve": SERVE,
   "onnx": ONNX,
+  "cluster": CLUSTER,
+  "tune": TUNE,
+  "mo": MULTI_OBJECTIVE,
+  "offline": OFFLINE,
+  "docs": DOCS,
   "reverb": ["dm-reverb==0.14.0"],  # loads with tensorflow 2.15 only
   "dev": [
     *ONNX,
+    *DOCS,
     "hypothesis",
+    "ipykernel",
     "mypy",
+    "nbclient",
     "onnxruntime",
     # The reference that Atari observations are held to needs it; with numpy 1.
     "opencv-python-headless<4.12",
@@ -52,7 +65,18 @@ EXTRAS = {
     "ruff",
   ],
 }
-EXTRAS["all"] = sorted(set(MINATAR + BOX2D + REPORT + SERVE))
+EXTRAS["all"] = sorted(
+  {
+    *MINATAR,
+    *BOX2D,
+    *REPORT,
+    *SERVE,
+    *CLUSTER,
+    *TUNE,
+    *MULTI_OBJECTIVE,
+    *OFFLINE,
+  }
+)
 
 setuptools.setup(
   name="tf-mmdrl",
@@ -65,7 +89,7 @@ setuptools.setup(
   long_description_content_type="text/markdown",
   license="Apache-2.0",
   packages=setuptools.find_packages(include=["tf_mmdrl", "tf_mmdrl.*"]),
-  package_data={"tf_mmdrl": ["py.typed", "report/data/*"]},
+  package_data={"tf_mmdrl": ["py.typed", "report/data/*", "serving/data/*"]},
   python_requires=">=3.10,<3.12",
   install_requires=INSTALL_REQUIRES,
   extras_require=EXTRAS,

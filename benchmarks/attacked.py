@@ -2,9 +2,12 @@
 
 Importing TensorFlow takes longer than most attacks. It is imported here, once,
 nothing is computed with it, and each command is a fork that calls the command
-line's `main`: a process of its own, which can be killed as any other.
+line's `main`: a process of its own, which can be killed as any other. So are
+the other packages that commands import.
 """
 
+import gc
+import importlib
 import json
 import mmap
 import os
@@ -23,6 +26,24 @@ from tf_mmdrl.cli import quiet
 
 with quiet.loading():
   from tf_mmdrl.train import exporting, learner, run_state, trainer  # noqa: F401
+
+  for _name in (
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "tf_mmdrl.cli.evaluate_command",
+    "tf_mmdrl.cli.inspect_command",
+    "tf_mmdrl.cli.report_command",
+    "tf_mmdrl.cli.train_command",
+    "tf_mmdrl.report.assembly",
+    "tf_mmdrl.report.page",
+    "tf_mmdrl.report.run_results",
+    "tf_mmdrl.train.playing",
+    "tf_mmdrl.train.runs",
+  ):
+    importlib.import_module(_name)
+# What is imported lives on: no fork need look through it for garbage.
+gc.freeze()
 
 PHASES = ("playing", "learning", "checkpointing", "exporting")
 

@@ -2,14 +2,16 @@
 
 Each configuration is trained once without a cut. Then the same command is
 started, hit by a signal while it plays, learns, makes a checkpoint or exports,
-and started again; after some hits it may end. Its fingerprint, that of weights,
-optimizer, replay, environments, counters and generators, and its metrics must
-be those of the run without a cut.
+and started again; after some hits it may end. It must go on at its newest
+checkpoint each time: beginning anew would lead to the same end, too. Its
+fingerprint, that of weights, optimizer, replay, environments, counters and
+generators, and its metrics must be those of the run without a cut.
 """
 
 import collections
 import pathlib
 import random
+import re
 import shutil
 import signal
 import tempfile
@@ -26,6 +28,10 @@ CONFIGURATIONS: Dict[str, Dict[str, Any]] = {
   ),
   "Pong, prioritised": dict(
     env="Pong", environment__num_envs=2, replay__prioritized=True
+  ),
+  # Whole rounds of updates in one XLA loop, as small networks have by default.
+  "CartPole, XLA": dict(
+    env="CartPole-v1", replay__prioritized=True, system__xla="auto"
   ),
   "CartPole, Rainbow (noisy)": dict(env="CartPole-v1", agent="rainbow"),
   "MinAtar, IQN": dict(env="MinAtar/Breakout", agent="iqn"),
@@ -54,11 +60,13 @@ class _Hit(NamedTuple):
     phases: that were under way.
     outcome: of the process.
     seconds: until it ended.
+    went_on: whether it began where the run had got to before.
   """
 
   phases: List[str]
   outcome: attacked.Outcome
   seconds: float
+  went_on: bool
 
 
 class _Tally:
@@ -77,6 +85,7 @@ class _CutRun:
   def __init__(self, name: str, folder: pathlib.Path):
     self.name = name
     self.path = folder / "cut"
+    self._reached = 0  # the newest checkpoint that any look has found
     self._log = folder / "log"
     whole = folder / "whole"
     words = attacked.train(whole, **CONFIGURATIONS[name])
@@ -90,27 +99,54 @@ class _CutRun:
     words = attacked.train(self.path, **CONFIGURATIONS[self.name])
     return attacked.Command(words, self._log, marks.install)
 
+  def look(self) -> None:
+    """Remembers the newest checkpoint; no later look may find an older one."""
+    self._reached = max(self._reached, attacked.newest(self.path))
+
+  def went_on(self, done: attacked.Outcome, *, began: bool) -> bool:
+    """Whether a command kept what there was, and went on from there.
+
+    Args:
+      done: how it ended.
+      began: whether it got as far as to play.
+    """
+    wanted = self._reached
+    self.look()
+    if attacked.newest(self.path) < self._reached:
+      return False
+    return not began or began_at(done) >= wanted
+
   def finish(self, tally: _Tally) -> None:
     """Lets it end, and compares."""
     done = self.start(attacked.Marks()).end()
     tally.tracebacks += done.traceback
-    if done.code != 0 or "passed over" in done.errors:
+    went_on = self.went_on(done, began=True)
+    if done.code != 0 or "passed over" in done.errors or not went_on:
       tally.lost += 1
       attacked.complain(f"{self.name} did not go on", done)
     elif attacked.fingerprint(self.path, self._log) != self._wanted:
       tally.silent += 1
       attacked.complain(f"{self.name} ended otherwise", done)
     shutil.rmtree(self.path, ignore_errors=True)
+    self._reached = 0
+
+
+def began_at(done: attacked.Outcome) -> int:
+  """The step at which a command says that its run goes on, or 0."""
+  found = re.search(r"(?:goes on|it is) at step ([\d,]+) of", done.errors)
+  return int(found[1].replace(",", "")) if found else 0
 
 
 def _hit(
-  command: attacked.Command,
-  marks: attacked.Marks,
+  run: _CutRun,
   phase: str,
   number: int,
   chance: random.Random,
 ) -> _Hit:
-  """Sends a signal at a random moment of a phase."""
+  """Sends a signal to a run at a random moment of a phase."""
+  run.look()
+  marks = attacked.Marks()
+  command = run.start(marks)
   often, duration = _MOMENTS[phase]
   begins = chance.randint(1, often)
   command.until(
@@ -123,7 +159,9 @@ def _hit(
   outcome = command.end()
   if number == signal.SIGKILL:
     phases = marks.now()  # as they were at its death
-  return _Hit(phases, outcome, time.monotonic() - start)
+  seconds = time.monotonic() - start
+  began = marks.count("playing") > 0
+  return _Hit(phases, outcome, seconds, run.went_on(outcome, began=began))
 
 
 def _judge(hit: _Hit, number: int, run: _CutRun, tally: _Tally) -> None:
@@ -139,8 +177,10 @@ def _judge(hit: _Hit, number: int, run: _CutRun, tally: _Tally) -> None:
   if number == signal.SIGTERM:
     tally.slowest = max(tally.slowest, hit.seconds)
     good = done.code == 75 and hit.seconds < _SECONDS
-    good = good and attacked.newest(run.path) > 0
-  if not good or "passed over" in done.errors:
+    # A checkpoint of the very step, not only one from before.
+    stopped = f"stopped at step {attacked.newest(run.path):,};"
+    good = good and stopped in done.shown + done.errors
+  if not good or not hit.went_on or "passed over" in done.errors:
     tally.lost += 1
     attacked.complain(f"{run.name} while {hit.phases}", done)
 
@@ -162,9 +202,7 @@ def _attack(
         runs[name] = _CutRun(name, place)
       for hit in range(min(per_run, wanted - tally.hits)):
         phase = attacked.PHASES[(turn + hit) % len(attacked.PHASES)]
-        marks = attacked.Marks()
-        command = runs[name].start(marks)
-        found = _hit(command, marks, phase, number, chance)
+        found = _hit(runs[name], phase, number, chance)
         _judge(found, number, runs[name], tally)
         text = f"{name}: {', '.join(found.phases)}"
         attacked.progress("cut", tally.hits - 1, wanted, text)

@@ -93,7 +93,7 @@ class _Place:
   def commands(self, version: str) -> Dict[str, Outcome]:
     """What each command does; those that only read are run side by side."""
     words = {
-      "inspect": ["inspect", str(self.run)],
+      "inspect": ["inspect", str(self.run), "--all"],
       "report": ["report", str(self.run), "-o", str(self.report)],
       "evaluate": ["evaluate", str(self.run), "--version", version],
     }

@@ -18,7 +18,7 @@ import numpy as np
 from ale_py import vector_env
 from gymnasium import wrappers
 
-from tf_mmdrl.environments import atari
+from tf_mmdrl.environments import atari, names
 
 _TURN = 10  # steps before the next one has its turn
 _SIZES = (1, 8, 16)
@@ -46,7 +46,7 @@ def _raw(game, num_envs):
 def _single(game):
   gymnasium.register_envs(ale_py)
   name = next(
-    n for n, rom in atari.games().items() if rom == atari.rom_id(game)
+    n for n, rom in names.atari_games().items() if rom == atari.rom_id(game)
   )
   env = gymnasium.make(
     f"ALE/{name}-v5", frameskip=1, repeat_action_probability=0.0

@@ -1,6 +1,6 @@
 """What one update asks of a GPU, agent by agent; needs none.
 
-  python benchmarks/gpu.py [--network minatar] [--particles 200]
+  python benchmarks/gpu.py [--network minatar] [--particles 200] [--agents dqn]
 
 Each agent's whole update (unit, loss, gradients, optimizer, target network) is
 lowered for a GPU by XLA. The table counts operations, before XLA fuses them,
@@ -80,13 +80,16 @@ def main():
   parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
   parser.add_argument("--network", choices=update.TASKS, default="nature")
   parser.add_argument("--particles", type=int, default=update.PARTICLES)
+  # joint_mmdqn wants vector rewards; see benchmarks/joint.py.
+  names = [name for name in algorithms.names() if name != "joint_mmdqn"]
+  parser.add_argument("--agents", nargs="+", default=names)
   args = parser.parse_args()
   print(
     f"tensorflow {tf.__version__}; one update for a GPU, {args.network}, batch"
     f" {update.BATCH}, {args.particles} particles"
   )
   print(f"{'':20} {'float32':>8} {'float64':>8} {'elements':>10} {'host':>5}")
-  for name in algorithms.names():
+  for name in args.agents:
     module = lowered(
       name, update.TASKS[args.network], num_particles=args.particles
     )

@@ -1,6 +1,10 @@
 """Time and memory of the MMD loss, published formula against ours.
 
   python benchmarks/loss.py [--particles 50 200 1000 2000 5000] [--xla]
+  python benchmarks/loss.py --kernels [--particles 50 200] [--xla]
+
+The second compares kernels with the mixture of Gaussians, by the time that all
+threads take.
 
 Value and gradient, batch 32, Gaussian kernels of bandwidths 1 to 10. The two
 are timed in turn in one process, so their ratio means something on a busy
@@ -8,16 +12,19 @@ machine; memory is each one's peak in a process of its own.
 """
 
 import argparse
+import functools
+import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 import published
 import tensorflow as tf
 import timing
 
-from tf_mmdrl.ops import kernels, mmd, spectral
+from tf_mmdrl.ops import kernel_names, kernels, mmd
 
 BATCH = 32
 # The published formula wants 3 x 10 x [32, N, N] floats and more for the
@@ -25,16 +32,14 @@ BATCH = 32
 LARGEST_PUBLISHED = 1000
 
 
-def ours(x, y, cos_sin=spectral.library_cos_sin):
+def ours(x, y, by_xla=False):
   """The library's loss."""
-  return mmd.mmd_squared(
-    x, y, kernel=kernels.gaussian_mixture(), cos_sin=cos_sin
-  )
+  return mmd.mmd_squared(x, y, kernel=kernels.gaussian_mixture(), by_xla=by_xla)
 
 
 def ours_for_xla(x, y):
   """The library's loss as an agent calls it where XLA compiles."""
-  return ours(x, y, spectral.series_cos_sin)
+  return ours(x, y, by_xla=True)
 
 
 LOSSES = {
@@ -48,8 +53,11 @@ def value_and_gradient(loss, num_particles, spread, jit_compile):
   """A call that computes the loss and its gradient on fixed particles."""
   rng = np.random.default_rng(0)
   shape = [BATCH, num_particles]
-  x = tf.constant(rng.uniform(0, spread, shape), tf.float32)
-  y = tf.constant(rng.uniform(0, spread, shape), tf.float32)
+  if spread is None:  # as in docs/kernels.md
+    draw = functools.partial(rng.normal, 3, 3, shape)
+  else:
+    draw = functools.partial(rng.uniform, 0, spread, shape)
+  x, y = (tf.constant(draw(), tf.float32) for _ in "xy")
 
   if jit_compile and loss is ours:
     loss = ours_for_xla
@@ -95,6 +103,45 @@ def print_peak(name, num_particles, spread, jit_compile):
   print((peak_kilobytes() - before) / 1024)
 
 
+KERNELS = (
+  "gaussian_mixture:1..10",
+  "smooth_energy:1",
+  "gaussian_geometric",
+  "multiquadric:1",
+  "laplace:1",
+  "unrectified:1",
+  "unrectified:1.5",
+)
+
+
+def compare_kernels(counts, seconds, jit_compile):
+  """Prints the time of each kernel as a multiple of the mixture's."""
+  load = os.getloadavg()[0]
+  mode = "XLA" if jit_compile else "graph"
+  print(f"tensorflow {tf.__version__}, {mode}, batch {BATCH}, load {load:.0f}")
+  print(f"{'N':>6} {'kernel':24} {'CPU ms':>8} {'/ mixture':>10}")
+  for n in counts:
+    calls = {
+      name: value_and_gradient(
+        functools.partial(
+          mmd.mmd_squared,
+          kernel=kernel_names.parse(name),
+          by_xla=jit_compile,
+        ),
+        n,
+        None,
+        jit_compile,
+      )
+      for name in KERNELS
+    }
+    times = timing.interleaved(
+      calls, seconds=seconds, quantile=0.1, clock=time.process_time
+    )
+    for name, found in times.items():
+      ratio = found / times[KERNELS[0]]
+      print(f"{n:6d} {name:24} {1e3 * found:8.2f} {ratio:10.1f}")
+
+
 def main():
   """Prints the table."""
   parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -104,10 +151,14 @@ def main():
   parser.add_argument("--spread", type=float, default=30.0)
   parser.add_argument("--seconds", type=float, default=5.0)
   parser.add_argument("--xla", action="store_true")
+  parser.add_argument("--kernels", action="store_true")
   parser.add_argument("--peak", nargs=4, help=argparse.SUPPRESS)
   args = parser.parse_args()
   if args.peak:
     print_peak(*args.peak)
+    return
+  if args.kernels:
+    compare_kernels(args.particles, args.seconds, args.xla)
     return
   mode = "XLA" if args.xla else "graph"
   print(

@@ -171,6 +171,24 @@ KINDS: Dict[str, Kind] = {
   "bytes": lambda chance: _bytes(chance.randbytes(chance.randint(17, 99))),
   "NaN as bytes": _no_finite_bytes,
   "compression": _packed,
+  "encoding": lambda chance: Malformed(
+    post(
+      b"{}",
+      f"Content-Encoding: {chance.choice(['aes128gcm', 'gzip, gzip'])}\r\n",
+    ),
+    {415},
+  ),
+  "transfer": lambda chance: Malformed(
+    _get(_PREDICT, "POST", "Transfer-Encoding: gzip, chunked\r\n")
+    + b"0\r\n\r\n",
+    {501},
+  ),
+  "bytes of headers": lambda chance: Malformed(
+    _get(
+      "/healthz", headers="".join(f"X{n}: {'y' * 8000}\r\n" for n in range(9))
+    ),
+    {400, 431},
+  ),
   "too many rows": _too_many_rows,
   "too long": _too_long,
   "address": _address,

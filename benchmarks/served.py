@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -48,17 +49,39 @@ class Served:
     self._process = process
     self.log = log
     self.port = port
+    self.tls = "https://" in log.read_text()
+    # It trusts anyone: the certificate was made for this moment.
+    self._context = ssl._create_unverified_context()
+
+  def connect(self, seconds: float, receive: int = 0) -> socket.socket:
+    """A connection, with TLS if that is what the server speaks.
+
+    Args:
+      seconds: for each call of it.
+      receive: bytes that the system may take before they are read.
+    """
+    connection = socket.socket()
+    if receive:
+      connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+    connection.settimeout(seconds)
+    try:
+      connection.connect(("127.0.0.1", self.port))
+      if self.tls:
+        return self._context.wrap_socket(connection)
+    except BaseException:
+      connection.close()
+      raise
+    return connection
 
   def raw(self, content: bytes, seconds: float = 20.0) -> Answer:
     """Sends bytes on a connection of their own, and reads to its end."""
     received = bytearray()
-    with contextlib.suppress(OSError):
-      address = ("127.0.0.1", self.port)
-      with socket.create_connection(address, seconds) as connection:
-        with contextlib.suppress(ConnectionError):
-          connection.sendall(content)
-        while chunk := connection.recv(2**18):
-          received += chunk
+    with contextlib.suppress(OSError), self.connect(seconds) as connection:
+      # A server that refuses answers before it has read everything.
+      with contextlib.suppress(OSError):
+        connection.sendall(content)
+      while chunk := connection.recv(2**18):
+        received += chunk
     head, _, body = bytes(received).partition(b"\r\n\r\n")
     found = re.match(rb"HTTP/1\.[01] (\d+) ", head)
     return Answer(int(found[1]) if found else 0, body)
@@ -80,6 +103,11 @@ class Served:
     """The most memory that it ever had, in MiB; with VmRSS what it has."""
     text = pathlib.Path(f"/proc/{self._process.pid}/status").read_text()
     return int(re.search(rf"{field}:\s+(\d+) kB", text)[1]) * 1024 / _MIB
+
+  def waited(self) -> float:
+    """Seconds for which its main thread was ready, and other processes ran."""
+    task = pathlib.Path(f"/proc/{self._process.pid}/task/{self._process.pid}")
+    return int((task / "schedstat").read_text().split()[1]) / 1e9
 
   def alive(self) -> bool:
     """Whether it still runs."""

@@ -5,7 +5,9 @@
 - Malformed requests of every kind in malformed_requests.py, each of which must
   get its status and one line, and connections that stop in the middle, which
   must be cut.
-- The worst mix of requests that the limits allow, from many clients at a time:
+- The worst mix of requests that the limits allow, from many clients at a time,
+  and connections that send requests without end and take no answer, in plain
+  and by TLS:
   /healthz must answer throughout, and the server's memory stay under
   `Limits.memory_bytes` above what it had when it was warm.
 - Every file of a version truncated, emptied, changed by a bit, removed, or
@@ -18,16 +20,13 @@ It prints a table and ends with 1 unless all of its counts are 0.
 
 import argparse
 import concurrent.futures
-import contextlib
 import os
 import pathlib
-import random
-import socket
+import subprocess
 import sys
 import tempfile
-import threading
 import time
-from typing import Dict, List, Tuple
+from typing import List, Tuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -36,6 +35,7 @@ import tf_mmdrl  # noqa: F401  (before TensorFlow: Keras 2)
 # isort: split
 
 import damaged_exports
+import heavy_requests
 import malformed_requests
 import tensorflow as tf
 from malformed_requests import post
@@ -48,9 +48,6 @@ from tf_mmdrl.serving import formats
 from tf_mmdrl.serving.limits import Limits
 
 _GOOD = post(b'{"instances": [[0.1, 0.2, 0.3, 0.4]]}')
-_MIB = 2**20
-_CLIENTS = 16
-_HEALTH_SECONDS = 5.0  # /healthz must answer within
 
 
 def publish(directory: pathlib.Path) -> None:
@@ -64,6 +61,19 @@ def publish(directory: pathlib.Path) -> None:
   net.create_variables()
   extras = [formats.tflite(net)]
   exports.publish(net, directory, 1, extras=extras)
+
+
+def make_certificate(directory: pathlib.Path) -> pathlib.Path:
+  """A certificate and its key in one file, by openssl."""
+  both = directory / "both.pem"
+  command = ["openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"]
+  command += ["-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=x"]
+  parts = [directory / "certificate.pem", directory / "key.pem"]
+  files = ["-out", str(parts[0]), "-keyout", str(parts[1])]
+  subprocess.run([*command, *files], check=True, capture_output=True)
+  both.touch(mode=0o600)
+  both.write_text("".join(part.read_text() for part in parts))
+  return both
 
 
 def malformed(server: Served, number: int) -> Row:
@@ -120,130 +130,6 @@ def stopping(server: Served, number: int) -> Row:
   )
 
 
-def _full(start: str, item: str, end: str = "]}") -> bytes:
-  """A body as large as the limit allows."""
-  times = (Limits().body_bytes - len(start) - len(end) - 1) // len(item)
-  return post((start + (item * times)[:-1] + end).encode())
-
-
-def _heavy() -> Dict[str, bytes]:
-  """Requests that take the most of something, within the limits or just not."""
-  particles = '{"signature_name":"particles","instances":['
-  row = "[0.1,0.2,0.3,0.4],"
-  return {
-    "the largest answer": post((particles + (row * 640)[:-1] + "]}").encode()),
-    "the issue's 2.5 MB of observations": post(
-      (particles + (row * 140_000)[:-1] + "]}").encode()
-    ),
-    "the most rows": post(
-      ('{"instances":[' + (row * 90_000)[:-1] + "]}").encode()
-    ),
-    "a full body of rows": _full('{"instances":[', "[0,0,0,0],"),
-    "a full body of objects": _full('{"instances":[', '{"":0},'),
-    "the most objects": _full('{"instances":[', '{"a":0.12345678},'),
-    "the most lists": _full('{"instances":[', "[0.5,1.5,2.5,3],"),
-    "a full body of numbers": _full('{"instances":[[', "0.5,", "]]}"),
-    "a full body of texts": _full(
-      '{"signature_name":"action_bytes","instances":[', '"a",'
-    ),
-    "a full body of one text": post(
-      b'{"instances":"' + b"x" * (8 * _MIB - 20) + b'"}'
-    ),
-  }
-
-
-class _Watch:
-  """Asks for /healthz, and sends small requests, until it is told to stop."""
-
-  def __init__(self, server: Served):
-    self.asked = self.lost = 0
-    self.slowest = 0.0
-    self._server = server
-    self._stop = threading.Event()
-
-  def __call__(self) -> None:
-    while not self._stop.is_set():
-      start = time.monotonic()
-      answer = self._server.get("/healthz", _HEALTH_SECONDS)
-      self.lost += answer.status != 200
-      self.slowest = max(self.slowest, time.monotonic() - start)
-      # Refused or too late, but told: nothing is lost.
-      self.lost += self._server.raw(_GOOD).status not in (200, 503, 504)
-      self.asked += 2
-      time.sleep(0.02)
-
-  def stop(self) -> None:
-    self._stop.set()
-
-
-def _hold(server: Served, content: bytes, seconds: float) -> None:
-  """Asks for much and takes none of it."""
-  with contextlib.suppress(OSError), socket.socket() as connection:
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    connection.connect(("127.0.0.1", server.port))
-    connection.sendall(content)
-    time.sleep(seconds)
-
-
-def worst_mix(server: Served, seconds: float) -> List[Row]:
-  """The heaviest requests from many clients at a time."""
-  server.raw(_GOOD)
-  before = server.memory("VmRSS")
-  requests = list(_heavy().values())
-  answers = [server.raw(request) for request in requests]  # each kind once
-  bound = Limits().memory_bytes / _MIB
-  end, watch = time.monotonic() + seconds, _Watch(server)
-  tried, silent = [len(requests)], [_silent(answers)]
-
-  def attack(index: int) -> None:
-    chance = random.Random(index)
-    while time.monotonic() < end:
-      if chance.random() < 0.2:
-        _hold(server, requests[0], chance.uniform(0, 3))
-      else:
-        silent.append(_silent([server.raw(chance.choice(requests), 60)]))
-      tried.append(1)
-
-  with concurrent.futures.ThreadPoolExecutor(_CLIENTS + 1) as threads:
-    watching = threads.submit(watch)
-    list(threads.map(attack, range(_CLIENTS)))
-    watch.stop()
-    watching.result()
-  peak = server.memory() - before
-  note = (
-    f"memory rose by {peak:.0f} MiB at most, bound {bound:.0f} MiB;"
-    f" {before:.0f} MiB before"
-  )
-  health = f"asked {watch.asked} times, slowest /healthz {watch.slowest:.2f} s"
-  return [
-    Row(
-      "the heaviest requests, 16 clients",
-      sum(tried),
-      int(peak > bound) + (not server.alive()),
-      sum(silent),
-      server.tracebacks(),
-      note,
-    ),
-    Row(
-      "/healthz and small requests meanwhile",
-      watch.asked,
-      watch.lost,
-      0,
-      server.tracebacks(),
-      health,
-    ),
-  ]
-
-
-def _silent(answers) -> int:
-  """Answers that are neither given nor refused in a line."""
-  return sum(
-    answer.status not in (200, 400, 413, 503, 504)
-    or (answer.status != 200 and not answer.error)
-    for answer in answers
-  )
-
-
 def rows(requests: int = 1000, seconds: float = 30.0) -> List[Row]:
   """Does all of it.
 
@@ -260,7 +146,10 @@ def rows(requests: int = 1000, seconds: float = 30.0) -> List[Row]:
     with serving(directory) as server:
       found = [malformed(server, requests), stopping(server, 40)]
     with serving(directory) as server:
-      found += worst_mix(server, seconds)
+      found += heavy_requests.worst_mix(server, seconds)
+    certificate = make_certificate(pathlib.Path(folder))
+    with serving(directory, "--certificate", str(certificate)) as server:
+      found += heavy_requests.worst_mix(server, seconds)
     with serving(directory, "--poll", "0.1") as server:
       found += damaged_exports.while_it_runs(server, directory, _GOOD)
     found.append(damaged_exports.at_its_start(directory, _GOOD))

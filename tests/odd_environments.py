@@ -11,6 +11,7 @@ import enum
 import functools
 import itertools
 import random
+import types
 
 import gymnasium
 import numpy as np
@@ -246,6 +247,26 @@ def kinds():
     self.method = Part(0).add  # of an object that nothing else holds
 
   register("method", begin_method, lambda self, a: self.method(a))
+
+  def begin_foreign(self):
+    number = [0]
+
+    def add(self, action):  # not the `add` that the object has
+      number[0] += action + 2
+      return number[0]
+
+    self.foreign = types.MethodType(add, Part(0))
+
+  register("foreign", begin_foreign, lambda self, a: self.foreign(a))
+
+  def begin_digits(self):
+    self.digits = 10**5000
+
+  def keep_digits(self, action):
+    self.digits += action
+    return self.digits % 7
+
+  register("digits", begin_digits, keep_digits)
 
   def begin_phase(self):
     self.phase = self.early

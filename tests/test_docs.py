@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from tf_mmdrl.cli import train_command
+from tf_mmdrl.cli import main, train_command
 from tf_mmdrl.core import algorithms
 from tf_mmdrl.ops import kernel_names
 
@@ -20,6 +20,7 @@ def test_every_algorithm_has_a_page(name):
   for word in ("Deviations", "Settings", "Results", f"--agent {name}"):
     assert word in page
   assert algorithms.get(name).url in page
+  assert algorithms.get(name).summary == algorithms.summary(name)
 
 
 @pytest.mark.parametrize("name", algorithms.names())
@@ -53,3 +54,97 @@ def test_links_lead_somewhere(path):
   for target in re.findall(r"\]\(([^)#\s]+)[)#]", path.read_text()):
     if not target.startswith("http"):
       assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+_PAGES = [_DOCS.parent / "README.md", *sorted(_DOCS.rglob("*.md"))]
+
+
+def _blocks(path):
+  """The code blocks of a page: the language, and the lines."""
+  found = re.findall(r"^```(\w*)\n(.*?)^```$", path.read_text(), re.M | re.S)
+  return [(language, text.splitlines()) for language, text in found]
+
+
+@pytest.mark.parametrize("path", _PAGES, ids=lambda path: path.name)
+def test_python_in_pages_compiles(path):
+  for language, lines in _blocks(path):
+    if language == "python":
+      compile("\n".join(lines), str(path), "exec")
+
+
+@pytest.mark.parametrize("path", _PAGES, ids=lambda path: path.name)
+def test_commands_in_pages_have_flags_that_exist(path):
+  for _, lines in _blocks(path):
+    for line in "\n".join(lines).replace("\\\n", " ").splitlines():
+      if not line.startswith("mmdrl ") or "[" in line:
+        continue
+      line = re.sub(r"\$\w+", "1", line)
+      words = shlex.split(line, comments=True)[1:]
+      words = words[
+        : next((i for i, w in enumerate(words) if w in ">|&"), None)
+      ]
+      parser = main.root_parser()
+      assert words[0].startswith("-") or words[0] in main.COMMANDS, line
+      if words[0] in main.COMMANDS:
+        main.load(words[0], parser.commands[words[0]])
+        assert not parser.commands[words[0]].parse_known_args(words[1:])[1], (
+          line
+        )
+
+
+def test_the_readme_says_no_more_than_fits_two_minutes():
+  """Nothing before the first command but what it is, and a picture."""
+  readme = (_DOCS.parent / "README.md").read_text()
+  before = readme.partition("```")[0]
+  assert len(before.split()) < 140
+  cited = re.search(r"title +: \{|title += \{([^}]+)\}", readme)[1]
+  assert cited in (_DOCS.parent / "CITATION.cff").read_text()
+  for path in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", readme):
+    size = (_DOCS.parent / path).stat().st_size
+    assert 1000 < size < 2_000_000, path
+
+
+def _command(name):
+  """The parser of a command, or of mmdrl itself for None."""
+  parser = main.root_parser()
+  if name is None:
+    return parser
+  main.load(name, parser.commands[name])
+  return parser.commands[name]
+
+
+@pytest.mark.parametrize("name", [None, *main.COMMANDS])
+def test_help_fits_a_screen(name, monkeypatch):
+  monkeypatch.setenv("COLUMNS", "80")
+  parser = _command(name)
+  shown = parser.format_help().splitlines()
+  assert len(shown) <= (24 if name else 35)  # mmdrl --help lists all commands
+  assert max(map(len, [*shown, *parser.full_help().splitlines()])) <= 80
+  monkeypatch.setenv("COLUMNS", "40")
+  narrow = parser.full_help().splitlines()
+  wide = [
+    line
+    for line in narrow
+    if len(line) > 40
+    and len(line.split()) > 1
+    and not line.startswith(("example:", "documentation:", "more options:"))
+  ]
+  assert not wide
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_help_has_an_example_and_its_page(name):
+  parser = _command(name)
+  assert (_DOCS.parent / parser.page.partition("#")[0]).is_file()
+  assert f"mmdrl {name}" in parser.example
+  for line in parser.example.splitlines():
+    words = shlex.split(line, comments=True)
+    if words[0] == "mmdrl":
+      words = words[2 : words.index(">") if ">" in words else None]
+      assert not parser.parse_known_args(words)[1]
+
+
+def test_every_option_has_a_line_of_help():
+  for name in main.COMMANDS:
+    for option in _command(name).options():
+      assert option.help and "%(default)" not in option.help, option

@@ -26,7 +26,9 @@ _MAY_IMPORT = {
 }
 _EVERYTHING = set(_MAY_IMPORT) | {"train", "cli", "version"}
 _MAY_IMPORT["train"] = _EVERYTHING - {"cli"}
-_MAY_IMPORT["cli"] = _EVERYTHING
+_MAY_IMPORT["offline"] = _EVERYTHING - {"cli"}
+_MAY_IMPORT["cluster"] = _EVERYTHING - {"cli"}
+_MAY_IMPORT["cli"] = _EVERYTHING | {"offline", "cluster"}
 
 
 def _packages():

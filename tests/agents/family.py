@@ -5,6 +5,7 @@ action) and redoes the rest in NumPy: greedy action, backup, projection, loss.
 """
 
 import functools
+from typing import Any, Callable, Mapping, NamedTuple
 
 import numpy as np
 import oracle
@@ -22,55 +23,134 @@ ADVERSARIAL_KERNEL = kernels.gaussian_mixture()
 SAMPLES = agents.Samples(taken=6, target=5, choice=4)
 KNOTS = (-0.5, 0.3)
 ALL_RAINBOW = dict(dueling=True, noisy_layers=True)
-# Name -> (head, class, options of the agent, options of the network).
+MUNCHAUSEN = agents.Munchausen()
+GAMMA = 0.9
+
+
+def huber_of_means(agent, x, p, levels, y, q):
+  """DQN's."""
+  del agent, levels
+  return _huber(q @ y - p @ x, 1.0)
+
+
+def cross_entropy(agent, x, p, levels, y, q):
+  """C51's."""
+  del agent, levels
+  return -np.sum(_project(y, q, x) * np.log(p))
+
+
+def quantile_huber(agent, x, p, levels, y, q, *, kappa=1.0):
+  """QR-DQN's, IQN's and FQF's: the paper's equation 8 weighs targets alike."""
+  del agent, p, q
+  if levels is None:
+    levels = (np.arange(len(x)) + 0.5) / len(x)
+  return sum(
+    abs(levels[i] - (y[j] < x[i])) * _huber(y[j] - x[i], kappa) / len(y)
+    for i in range(len(x))
+    for j in range(len(y))
+  )
+
+
+def mmd(agent, x, p, levels, y, q):
+  """MMDQN's."""
+  del agent, levels
+  return oracle.mmd_squared(KERNEL, x, y, p, q)[0]
+
+
+def mapped_mmd(agent, x, p, levels, y, q):
+  """Adversarial MMDQN's."""
+  del levels
+  x, y = _mapped(agent, x), _mapped(agent, y)
+  return oracle.mmd_squared(ADVERSARIAL_KERNEL, x, y, p, q)[0]
+
+
+class Member(NamedTuple):
+  """An agent in small, and its loss as an oracle.
+
+  Attributes:
+    head: of its network.
+    agent: the class.
+    options: of the agent.
+    network: options of the network.
+    loss: (agent, x, p, levels, y, q) -> the loss of particles x with weights p
+      and levels, or None, against particles y with weights q; each [N] or [M].
+  """
+
+  head: Callable[..., Any]
+  agent: Callable[..., Any]
+  options: Mapping[str, Any]
+  network: Mapping[str, Any]
+  loss: Callable[..., float]
+
+
 FAMILY = {
-  "dqn": (heads.particles(1), agents.DQNAgent, {}, {}),
-  "double_dqn": (heads.particles(1), agents.DQNAgent, dict(double=True), {}),
-  "c51": (heads.categorical(11, -3.0, 3.0), agents.C51Agent, {}, {}),
-  "qrdqn": (heads.particles(7), agents.QRDQNAgent, {}, {}),
-  "qrdqn_0": (heads.particles(7), agents.QRDQNAgent, dict(kappa=0.0), {}),
-  "iqn": (
+  "dqn": Member(heads.particles(1), agents.DQNAgent, {}, {}, huber_of_means),
+  "double_dqn": Member(
+    heads.particles(1), agents.DQNAgent, dict(double=True), {}, huber_of_means
+  ),
+  "c51": Member(
+    heads.categorical(11, -3.0, 3.0), agents.C51Agent, {}, {}, cross_entropy
+  ),
+  "qrdqn": Member(
+    heads.particles(7), agents.QRDQNAgent, {}, {}, quantile_huber
+  ),
+  "qrdqn_0": Member(
+    heads.particles(7),
+    agents.QRDQNAgent,
+    dict(kappa=0.0),
+    {},
+    functools.partial(quantile_huber, kappa=0.0),
+  ),
+  "iqn": Member(
     implicit_heads.implicit(8),
     agents.IQNAgent,
     dict(samples=SAMPLES),
     {},
+    quantile_huber,
   ),
-  "fqf": (implicit_heads.fractions(6), agents.FQFAgent, {}, {}),
-  "rainbow": (
+  "fqf": Member(
+    implicit_heads.fractions(6), agents.FQFAgent, {}, {}, quantile_huber
+  ),
+  "rainbow": Member(
     heads.categorical(11, -3.0, 3.0),
     agents.C51Agent,
     dict(double=True),
     ALL_RAINBOW,
+    cross_entropy,
   ),
-  "mmdqn": (heads.particles(7), agents.MMDQNAgent, {}, {}),
-  "implicit_mmdqn": (
+  "mmdqn": Member(heads.particles(7), agents.MMDQNAgent, {}, {}, mmd),
+  "implicit_mmdqn": Member(
     implicit_heads.implicit(8, stratified=True),
     agents.ImplicitMMDQNAgent,
     dict(samples=SAMPLES),
     {},
+    mmd,
   ),
-  "implicit_mmdqn_normal": (
+  "implicit_mmdqn_normal": Member(
     implicit_heads.implicit(8, base="normal", stratified=True),
     agents.ImplicitMMDQNAgent,
     dict(samples=SAMPLES),
     {},
+    mmd,
   ),
-  "weighted_mmdqn": (heads.weighted_particles(7), agents.MMDQNAgent, {}, {}),
-  "adversarial_mmdqn": (
+  "weighted_mmdqn": Member(
+    heads.weighted_particles(7), agents.MMDQNAgent, {}, {}, mmd
+  ),
+  "adversarial_mmdqn": Member(
     heads.particles(7),
     agents.AdversarialMMDQNAgent,
     dict(knots=KNOTS),
     {},
+    mapped_mmd,
   ),
-  "rainbow_mmdqn": (
+  "rainbow_mmdqn": Member(
     heads.particles(7),
     agents.MMDQNAgent,
     dict(double=True),
     ALL_RAINBOW,
+    mmd,
   ),
 }
-MUNCHAUSEN = agents.Munchausen()
-GAMMA = 0.9
 
 
 def specs(num_actions=3, image=False):
@@ -84,7 +164,7 @@ def specs(num_actions=3, image=False):
 
 def make(name, *, num_actions=3, image=False, **changes):
   """The agent of that name."""
-  head, agent_class, options, network_options = FAMILY[name]
+  head, agent_class, options, network_options, _ = FAMILY[name]
   agent_class = changes.pop("agent_class", agent_class)
   network_options = changes.pop("network_options", network_options)
   time_step_spec, action_spec = specs(num_actions, image)
@@ -172,32 +252,9 @@ def expected_losses(name, agent, observation, action, reward, discount, after):
     x, p, levels = (part if part is None else part[b] for part in taken)
     x, p = x[action[b]], p[action[b]]
     levels = None if levels is None else levels[action[b]]
-    losses.append(one_loss(name, agent, x, p, levels, y, q))
+    losses.append(FAMILY[name].loss(agent, x, p, levels, y, q))
     means.append(q @ y)
   return np.array(losses), np.array(means)
-
-
-def one_loss(name, agent, x, p, levels, y, q):
-  """The loss of particles x with weights p against y with weights q."""
-  if "dqn" in name and name.startswith(("dqn", "double")):
-    return _huber(q @ y - p @ x, 1.0)
-  if name in ("c51", "rainbow"):
-    return -np.sum(_project(y, q, x) * np.log(p))
-  if name.startswith(("qrdqn", "iqn", "fqf")):
-    kappa = 0.0 if name == "qrdqn_0" else 1.0
-    if levels is None:
-      levels = (np.arange(len(x)) + 0.5) / len(x)
-    weights = np.full(len(y), 1 / len(y))  # FQF's too: the paper's equation 8
-    return sum(
-      weights[j] * abs(levels[i] - (y[j] < x[i])) * _huber(y[j] - x[i], kappa)
-      for i in range(len(x))
-      for j in range(len(y))
-    )
-  kernel = KERNEL
-  if name == "adversarial_mmdqn":
-    x, y = _mapped(agent, x), _mapped(agent, y)
-    kernel = ADVERSARIAL_KERNEL
-  return oracle.mmd_squared(kernel, x, y, p, q)[0]
 
 
 def _mapped(agent, x):

@@ -30,6 +30,7 @@ def _task(width):
   [
     name if name == "mmdqn" else pytest.param(name, marks=pytest.mark.slow)
     for name in algorithms.names()
+    if name != "joint_mmdqn"  # benchmarks.joint: it wants vector rewards
   ],
 )
 def test_an_update_is_fit_for_a_gpu(name):

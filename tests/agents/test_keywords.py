@@ -27,7 +27,7 @@ _TARGET = [k for k in keywords.ALIASES if k not in _ONLINE]
 
 
 def _network(name):
-  head = family.FAMILY[name][0]
+  head = family.FAMILY[name].head
   return ReturnNetwork(
     _TIME_STEP.observation, _ACTION, head, fc_layer_params=(8,)
   )
@@ -35,8 +35,8 @@ def _network(name):
 
 def _make(name, *args, **options):
   """An agent of that name from arguments that are as they came."""
-  agent_class, needed = family.FAMILY[name][1:3]
-  needed = dict(needed)
+  agent_class = family.FAMILY[name].agent
+  needed = dict(family.FAMILY[name].options)
   if agent_class is agents.FQFAgent:
     needed["fraction_optimizer"] = tf.keras.optimizers.RMSprop(1e-4)
   if agent_class is agents.AdversarialMMDQNAgent:
@@ -45,7 +45,7 @@ def _make(name, *args, **options):
 
 
 def _class_name(name):
-  return family.FAMILY[name][1].__name__
+  return family.FAMILY[name].agent.__name__
 
 
 def _adam():
@@ -85,7 +85,7 @@ def test_every_keyword_of_tf_agents_has_an_answer(theirs):
 
 def test_a_keyword_is_taken_or_replaced():
   for name in _NAMES:
-    taken = keywords.accepted(family.FAMILY[name][1])
+    taken = keywords.accepted(family.FAMILY[name].agent)
     assert not taken & set(keywords.REPLACED)
 
 

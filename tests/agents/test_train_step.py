@@ -130,6 +130,14 @@ def test_warnings_come_once_from_within(
   assert "31" in told[told.index(words) :]
 
 
+def test_replicas_take_steps_in_pieces():
+  """They exchange gradients; also with an agent that was made before."""
+  agent, _ = _fresh(True)
+  assert agent._train_step._is_one_piece()
+  with tf.distribute.OneDeviceStrategy("CPU:0").scope():
+    assert not agent._train_step._is_one_piece()
+
+
 def _pictures(shape, **options):
   spec = tensor_spec.BoundedTensorSpec(shape, tf.uint8, 0, 255)
   net = ParticleNetwork(spec, fixtures.ACTION, 5, **options)

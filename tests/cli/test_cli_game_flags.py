@@ -6,8 +6,9 @@ import types
 
 import pytest
 
-from tf_mmdrl.cli import game_flags
+from tf_mmdrl.cli import evaluate_command, game_flags
 from tf_mmdrl.core import errors
+from tf_mmdrl.evaluation import evaluator
 from tf_mmdrl.train import config as configs
 
 
@@ -57,3 +58,26 @@ def test_a_policy_of_unknown_origin_needs_an_environment():
   args = _parse("evaluate", "--env", "CartPole-v1")
   config = game_flags.wanted(_policy(None), args)
   assert config.environment.name == "CartPole-v1"
+
+
+@pytest.mark.parametrize(
+  "scores, lines",
+  [
+    ([4.0], ["policy of step 7, 1 game", "score: 4.00", "steps: 3"]),
+    (
+      [1.0, 2.0, 6.0],  # variance 7 of a sample; sqrt(7 / 3) = 1.53
+      [
+        "policy of step 7, 3 games",
+        "score: mean 3.00 +- 1.53 (standard error)",
+        "       median 2.00",
+        "       from 1.00 to 6.00",
+        "steps: mean 3",
+      ],
+    ),
+  ],
+)
+def test_scores_are_shown_with_their_error(scores, lines, capsys):
+  """One game has none: +- 0.00 would say that all games are alike."""
+  played = evaluator.Evaluation(scores, [3] * len(scores))
+  evaluate_command._show(7, played)
+  assert capsys.readouterr().out.splitlines() == lines

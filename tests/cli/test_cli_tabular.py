@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tf_mmdrl.cli import main
+from tf_mmdrl.tabular import theory_dimensions
 
 _QUICK = [
   "--seeds=2",
@@ -65,6 +66,9 @@ def test_chain_writes_its_table_and_pictures(
 
 def test_theory_writes_its_table_and_pictures(tmp_path, capsys, monkeypatch):
   monkeypatch.setenv("COLUMNS", "80")
+  # A slow test has all dimensions and sizes.
+  monkeypatch.setattr(theory_dimensions, "DIMENSIONS", (1, 5))
+  monkeypatch.setattr(theory_dimensions, "SIZES", (4, 8, 16))
   assert main.main(["theory", "--mdps=20", "-o", str(tmp_path)]) == 0
   rows = _table(tmp_path / "theory.csv")
   assert list(rows[0]) == ["claim", "setting", "measured", "bound", "holds"]

@@ -31,9 +31,9 @@ def test_terminal_rewrites_one_line_cut_to_its_width(monkeypatch, clock):
     shown.update(3)
     shown.update(5)  # the last always shows; rounds may go past the end
   first, second, last = stream.getvalue().split("\r")[1:]
-  # What does not fit is left out whole.
-  assert first == "chain:  25%, 0:00 gone".ljust(29)
-  assert second == "chain:  75%, 1:00 gone".ljust(29)
+  # What does not fit is left out whole; what is left matters most.
+  assert first == "chain:  25%, 0:00 left".ljust(29)
+  assert second == "chain:  75%, 0:20 left".ljust(29)
   assert last == "chain: 100%, 1:00 gone".ljust(29) + "\n"
 
 

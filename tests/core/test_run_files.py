@@ -65,6 +65,12 @@ def test_runs_are_found_below_a_directory_and_each_once(tmp_path):
       json.dumps({"config": {**_CONFIG, "system": {"seed": "x"}}}),
       "has system.seed 'x', which is no whole number",
     ),
+    (
+      json.dumps({"config": {**_CONFIG, "system": {"seed": 1e400}}}),
+      "has system.seed inf, which is no whole number",
+    ),
+    ("[" * 100_000, "it is nested too deeply"),
+    ('{"versions": null}', "its versions are None"),
   ],
 )
 def test_what_is_no_run_is_told(tmp_path, content, message):

@@ -10,7 +10,7 @@ from gymnasium import wrappers
 from tf_agents.environments import utils
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.environments import atari
+from tf_mmdrl.environments import atari, names
 
 gymnasium.register_envs(ale_py)
 
@@ -234,7 +234,7 @@ def test_forgiving_names(name):
 
 def test_every_gymnasium_name_is_known():
   ids = [i for i in gymnasium.registry if i.startswith("ALE/")]
-  assert len(ids) == len(atari.games()) > 100
+  assert len(ids) == len(names.atari_games()) > 100
   for env_id in ids:
     rom = gymnasium.spec(env_id).kwargs["game"]
     assert atari.rom_id(env_id) == atari.rom_id(rom) == rom
@@ -300,6 +300,6 @@ def test_validates(game):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("game", atari.games())
+@pytest.mark.parametrize("game", names.atari_games())
 def test_every_game_validates(game):
   _validate(game)

@@ -241,3 +241,13 @@ def test_all_of_a_state_comes_from_the_seed():
     env.reset()
     states.append(env.get_state())
   assert states[0] == states[1]
+
+
+def test_parts_within_parts_without_end_are_refused():
+  env = gymnasium.make("CartPole-v1")
+  chain = []
+  for _ in range(5000):
+    chain = [chain]
+  env.unwrapped.chain = chain
+  with pytest.raises(snapshot.CannotCaptureError, match="parts within parts"):
+    snapshot.capture(env)

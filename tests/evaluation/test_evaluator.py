@@ -46,6 +46,14 @@ def test_games_depend_on_the_step_and_the_seed_alone(evaluator):
   assert not np.array_equal(*actions)
 
 
+def test_progress_grows_by_games_to_the_end(evaluator):
+  shares = []
+  evaluator.evaluate(7, progress=shares.append)
+  assert shares == sorted(shares)
+  assert set(shares) <= {0.0, 0.25, 0.5, 0.75, 1.0}  # 4 games
+  assert shares[0] == 0 and shares[-1] == 1 and shares.count(1.0) == 1
+
+
 def test_turns_are_what_evaluate_plays(evaluator):
   """An action is taken when the next turn is asked for."""
   watched = []

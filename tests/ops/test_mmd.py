@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.ops import kernels, mmd, spectral
+from tf_mmdrl.ops import kernel_terms, kernels, mmd, spectra, spectral
 
 Method, Estimator = mmd.Method, mmd.Estimator
 
@@ -34,6 +34,7 @@ _CASES = {
   "unrectified-1.5": (kernels.unrectified(1.5), Method.AUTO),
   "unrectified-2": (kernels.unrectified(2.0), Method.AUTO),
   "laplace": (kernels.laplace(2.0), Method.AUTO),
+  "laplace-sorted": (kernels.laplace(2.0), Method.SORTED),
   "multiquadric": (kernels.multiquadric(4.0), Method.AUTO),
   "sum": (
     kernels.weighted_sum(
@@ -53,9 +54,9 @@ _GAPS = (1.0, 0.03, 0.001)
 
 
 def _compiled(mode, kernel, method=Method.AUTO, **options):
-  """`_value_and_gradient` in a mode, with the cosines an agent would use."""
+  """`_value_and_gradient` in a mode, as an agent would compute it."""
   if mode == "xla":
-    options["cos_sin"] = spectral.series_cos_sin
+    options["by_xla"] = True
   return _MODES[mode](_value_and_gradient(kernel, method, **options))
 
 
@@ -145,7 +146,15 @@ def test_exp_prod_equals_the_loop(mode, spread):
 
 @pytest.mark.parametrize("mode", _MODES)
 @pytest.mark.parametrize(
-  "case", ["mixture-spectral", "mixture-pairwise", "energy-sorted", "laplace"]
+  "case",
+  [
+    "mixture-spectral",
+    "mixture-pairwise",
+    "energy",
+    "energy-sorted",
+    "laplace",
+    "laplace-sorted",
+  ],
 )
 def test_weights_with_zeros(case, mode):
   kernel, method = _CASES[case]
@@ -164,6 +173,17 @@ def test_weights_with_zeros(case, mode):
   assert not np.any(gradient[:, ::3])
 
 
+def test_unrectified_weights_of_one_row_count_as_they_are():
+  value = mmd.mmd_squared(
+    tf.constant([[0.0, 1.0]]),
+    tf.constant([[0.0, 1.0]]),
+    kernel=kernels.unrectified(1.0),
+    x_log_weights=tf.math.log([[0.9, 0.1]]),
+    y_log_weights=tf.math.log([[0.1, 0.9]]),
+  )
+  np.testing.assert_allclose(value, [2 * 0.8**2], rtol=1e-6)
+
+
 @pytest.mark.parametrize("estimator", Estimator)
 @pytest.mark.parametrize(
   "kernel, method",
@@ -172,6 +192,7 @@ def test_weights_with_zeros(case, mode):
     (_MIXTURE, Method.PAIRWISE),
     (kernels.unrectified(1.0), Method.AUTO),
     (kernels.laplace(1.0), Method.AUTO),
+    (kernels.laplace(1.0), Method.SORTED),
     (kernels.exp_prod(3.0), Method.AUTO),
   ],
 )
@@ -271,8 +292,9 @@ def test_geometric_mixture_of_many_particles(mode):
     for seed, gap in enumerate((1.0, 0.01)):
       x, y = _particles(seed, spread, gap, 200, 200)
       joint = tf.constant(np.concatenate([x, y], axis=1))
-      grid = spectral.grid(joint, tf.constant([kernel.bandwidths]))
-      ways.add(bool(grid.num_blocks <= 400 / mmd._PARTICLES_PER_BLOCK))
+      narrow = spectra.Gaussians(kernel.by_width(mmd._OCTAVE)[0], tf.float32)
+      blocks = spectral.place(joint, narrow).grid.num_blocks
+      ways.add(bool(blocks <= 400 / mmd._PARTICLES_PER_BLOCK))
       value, gradient = compute(tf.constant(x), tf.constant(y))
       for row in range(2):
         wanted = oracle.mmd_squared(kernel, x[row], y[row])
@@ -280,12 +302,70 @@ def test_geometric_mixture_of_many_particles(mode):
   assert ways == {True, False}
 
 
+_MANY = {
+  "multiquadric": kernels.multiquadric(4.0),
+  "laplace": kernels.laplace(2.0),
+  "energy": kernels.unrectified(1.0),
+}
+
+
+@pytest.mark.parametrize("mode", ["graph", "xla"])
+@pytest.mark.parametrize("name", _MANY)
+def test_many_particles_by_ways_of_their_own(mode, name):
+  """Repeated ones among them; multiquadrics of long ranges go by pairs."""
+  kernel = _MANY[name]
+  assert mmd._ways(kernel, tf.zeros([2, 96]))[0] is not Method.PAIRWISE
+  compute = _compiled(mode, kernel)
+  checked = 0
+  for spread in (0.5, 30.0, 200.0, 2000.0):
+    for seed, gap in enumerate((1.0, 0.01)):
+      x, y = _particles(seed, spread, gap, 96, 104)
+      x[:, 1::5], y[:, ::7] = x[:, ::5][:, :19], x[:, :15]
+      value, gradient = compute(tf.constant(x), tf.constant(y))
+      for row in range(2):
+        wanted = oracle.mmd_squared(kernel, x[row], y[row])
+        checked += _assert_exact(value[row], gradient[row], *wanted)
+  assert checked >= 12
+
+
+@pytest.mark.parametrize("num_blocks", [1, 2, 5, 16])
+def test_the_multiquadric_of_a_table(num_blocks):
+  """All over the range that so many blocks are for."""
+  spectrum = spectra.Multiquadric(kernels.multiquadric(0.25))
+  longest = spectrum._period(num_blocks) / 2 - spectrum._EDGE
+  span = 0.5 * longest * (1 - 1e-9)
+  grid = spectrum.grid(tf.constant([[span / 2], [span]], tf.float64))
+  assert grid.num_blocks == num_blocks
+  row = np.float64(spectrum._table()[num_blocks - 1])
+  assert np.all(row[: 64 * num_blocks] > 0) and not any(row[64 * num_blocks :])
+  step = 2 * np.pi / float(grid.period[0, 0])
+  distances = np.linspace(0, span, 300)
+  angles = np.outer(distances, (np.arange(len(row)) + 0.5) * step)
+  found = (np.cos(angles) - 1) @ row
+  wanted = 1 - np.sqrt(1 + distances**2 / 0.25)
+  np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-8)
+  beyond = tf.constant([[1.001 * span]], tf.float64)
+  more = spectrum.grid(beyond).num_blocks
+  assert more == (num_blocks + 1 if num_blocks < 16 else np.inf)
+
+
+def test_bandwidths_far_apart_have_frequencies_of_their_own():
+  kernel = kernels.geometric_mixture()
+  assert [term for _, term in kernel_terms.terms(kernel)] == [kernel]
+  found = kernel_terms.terms(kernel, by_width=mmd._OCTAVE)
+  groups = [term for _, term in found]
+  assert [len(group.bandwidths) for group in groups] == [9, 8]
+  together = kernels.merged(groups, [1.0, 1.0])
+  assert sorted(together.bandwidths) == sorted(kernel.bandwidths)
+  assert together(0.0, 0.7).numpy() == pytest.approx(kernel(0.0, 0.7).numpy())
+
+
 @pytest.mark.parametrize("blocks", [1, 2])
 @pytest.mark.parametrize("short", [0.1, 8.6])
 def test_spectral_reaches_its_cut_off(blocks, short):
   """In float64, where F frequencies are a little short of some blocks."""
-  kernel, digits = kernels.gaussian(1.0), spectral._DIGITS[tf.float64]
-  frequencies = spectral._BLOCK * blocks - short
+  kernel, digits = kernels.gaussian(1.0), spectra._DIGITS[tf.float64]
+  frequencies = spectra.BLOCK * blocks - short
   period = frequencies * 2 * np.pi / np.sqrt(4 * digits)
   span = period - np.sqrt(digits)
   x, y = np.random.default_rng(0).random([2, 1, 40]) * span
@@ -314,15 +394,17 @@ def test_what_is_not_finite_is_not_hidden(case, bad):
 def test_chunks_of_rows_change_nothing():
   x, y = _particles(0, 3.0, 0.5, 300, 400)  # two chunks of rows
   kernel = kernels.laplace(1.0)
-  value, gradient = _value_and_gradient(kernel)(tf.constant(x), y)
+  value, gradient = _value_and_gradient(kernel, Method.PAIRWISE)(
+    tf.constant(x), y
+  )
   d = np.float64(x[0])[:, None] - np.float64(np.concatenate([x, y], 1)[0])
   signs = np.repeat([1 / 300, -1 / 400], [300, 400])
   slope = 2 / 300 * (-np.sign(d) * np.exp(-np.abs(d))) @ signs
   np.testing.assert_allclose(
     gradient[0], slope, atol=1e-5 * np.max(np.abs(slope))
   )
-  few = mmd.mmd_squared(x[:, :100], y[:, :100], kernel=kernel)
-  assert value.shape == few.shape == [2]
+  exact, _ = _value_and_gradient(kernel, Method.SORTED)(tf.constant(x), y)
+  np.testing.assert_allclose(value, exact, rtol=1e-5)
 
 
 def test_a_bandwidth_for_each_example():
@@ -375,7 +457,13 @@ def test_float64_is_exact_to_float64(kernel):
 
 _FLOATS = st.floats(-50, 50, width=32, allow_subnormal=False)
 _SETS = st.lists(_FLOATS, min_size=1, max_size=24)
-_LAWFUL = ["mixture-spectral", "mixture-pairwise", "energy-sorted", "laplace"]
+_LAWFUL = [
+  "mixture-spectral",
+  "mixture-pairwise",
+  "energy-sorted",
+  "laplace",
+  "laplace-sorted",
+]
 
 
 def _mmd(case, x, y):
@@ -444,24 +532,10 @@ def test_unrectified_scales_with_its_order(alpha, x, y, scale):
         kernel=kernels.laplace(1.0),
         method=Method.SPECTRAL,
       ),
-      "'spectral' serves .* Gaussian",
+      "'spectral' serves .* Gaussian .* got Laplace",
     ),
   ],
 )
 def test_bad_input_says_what_was_wanted(arguments, message):
   with pytest.raises(errors.UserError, match=message):
     mmd.mmd_squared(**{"kernel": _MIXTURE, **arguments})
-
-
-@pytest.mark.parametrize(
-  "function", [spectral.library_cos_sin, spectral.series_cos_sin]
-)
-@pytest.mark.parametrize(
-  "dtype, bar", [(tf.float32, 6e-7), (tf.float64, 1e-15)]
-)
-def test_cosines_and_sines(function, dtype, bar):
-  cycles = np.linspace(-0.5, 0.5, 1001)
-  cosine, sine = function(tf.constant(cycles, dtype))
-  exact = np.float64(tf.constant(cycles, dtype)) * 2 * np.pi
-  np.testing.assert_allclose(cosine, np.cos(exact), atol=bar)
-  np.testing.assert_allclose(sine, np.sin(exact), atol=bar)

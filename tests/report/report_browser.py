@@ -14,6 +14,9 @@ import pytest
 
 _OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu"]
 _OPTIONS += ["--disable-dev-shm-usage", "--hide-scrollbars"]
+# Nothing is to be asked of the network but what a test opens.
+_OPTIONS += ["--no-first-run", "--disable-background-networking"]
+_OPTIONS += ["--disable-component-update", "--disable-sync", "--disable-quic"]
 
 
 class Page:
@@ -23,7 +26,10 @@ class Page:
     self._session = session
 
   def open(self, path):
-    _call("POST", f"{self._session}/url", {"url": path.as_uri()})
+    self.open_address(path.as_uri())
+
+  def open_address(self, address):
+    _call("POST", f"{self._session}/url", {"url": address})
 
   def run(self, script, *args):
     body = {"script": script, "args": list(args)}

@@ -26,6 +26,15 @@ def test_every_evaluation_counts_also_one_of_zero(tmp_path):
   assert found.without_evaluations == [str(tmp_path / "b")]
 
 
+@pytest.mark.parametrize("number", ["inf", "nan"])
+def test_an_evaluation_at_no_finite_step_is_told(tmp_path, number):
+  path = report_fixtures.write_run(tmp_path / "a", scores=[1.0])
+  text = (path / "metrics.csv").read_text()
+  (path / "metrics.csv").write_text(text.replace("1000,", f"{number},", 1))
+  with pytest.raises(errors.UserError, match="its step as a finite number"):
+    run_results.read([str(path)])
+
+
 @pytest.mark.parametrize("how", ["column", "cell"])
 def test_an_evaluation_without_its_step_is_told(tmp_path, how):
   path = report_fixtures.write_run(tmp_path / "a", scores=[1.0])

@@ -68,6 +68,10 @@ class Running:
       self.stop()
       raise
 
+  def connections(self):
+    """The connections that are open now."""
+    return list(self._server._http.connections)
+
   def wait_for(self, coroutine):
     return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(60)
 

@@ -80,8 +80,41 @@ def test_bad_tokens_are_told(tmp_path, capsys, content):
 
 
 def test_a_token_is_read_without_its_end_of_line(tmp_path):
-  (tmp_path / "token").write_text(f"{_TOKEN}\n")
-  assert server_access.read_token(tmp_path / "token") == _TOKEN
+  path = tmp_path / "token"
+  path.write_text(f"{_TOKEN}\n")
+  path.chmod(0o600)
+  assert server_access.read_token(path, pytest.fail) == _TOKEN
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o444])
+def test_a_secret_that_others_may_read_is_told(tmp_path, mode):
+  _make_certificate(tmp_path)
+  (tmp_path / "token").write_text(_TOKEN)
+  said = []
+  for name, read in (
+    ("token", server_access.read_token),
+    ("both.pem", lambda path, warn: server_access.tls(path, None, warn)),
+  ):
+    (tmp_path / name).chmod(mode)
+    assert read(tmp_path / name, said.append)
+    assert (
+      f"may read the {'token' if name == 'token' else 'private'}" in (said[-1])
+    )
+    assert said[-1].endswith(f"run chmod 600 {tmp_path / name}")
+  assert len(said) == 2 and not any(_TOKEN in line for line in said)
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_secret_that_others_may_write_is_refused(tmp_path, mode):
+  _make_certificate(tmp_path)
+  for name in ("token", "key.pem"):
+    (tmp_path / name).touch()
+    (tmp_path / name).chmod(mode)
+  with pytest.raises(UserError, match="may write the token.*chmod 600"):
+    server_access.read_token(tmp_path / "token", pytest.fail)
+  certificate = tmp_path / "certificate.pem"
+  with pytest.raises(UserError, match="may write the private key.*chmod 600"):
+    server_access.tls(certificate, tmp_path / "key.pem", pytest.fail)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +158,7 @@ def test_what_is_left_open_is_said(
   """And the command then goes on, to find that there is no policy."""
   monkeypatch.chdir(tmp_path)
   (tmp_path / "token").write_text(_TOKEN)
+  (tmp_path / "token").chmod(0o600)
   _make_certificate(tmp_path)
   assert main.main(["serve", ".", "--host", "0.0.0.0", *flags]) == 2
   said = capsys.readouterr()
@@ -149,13 +183,14 @@ def _make_certificate(directory):
     (directory / name).read_text() for name in ("certificate.pem", "key.pem")
   ]
   (directory / "both.pem").write_text("".join(parts))
+  (directory / "both.pem").chmod(0o600)
 
 
 def test_tls_answers_and_plain_http_does_not(run, tmp_path, caplog):
   _make_certificate(tmp_path)
   certificate = tmp_path / "certificate.pem"
-  context = server_access.tls(certificate, tmp_path / "key.pem")
-  assert server_access.tls(tmp_path / "both.pem", None)
+  context = server_access.tls(certificate, tmp_path / "key.pem", pytest.fail)
+  assert server_access.tls(tmp_path / "both.pem", None, pytest.fail)
   client = ssl.create_default_context(cafile=str(certificate))
   with serving_fixtures.serving(run / "export", tls=context) as server:
     for _ in range(2):
@@ -188,7 +223,7 @@ def _is_open(plain):
 
 def test_connections_that_never_shake_hands_are_counted(run, tmp_path):
   _make_certificate(tmp_path)
-  context = server_access.tls(tmp_path / "both.pem", None)
+  context = server_access.tls(tmp_path / "both.pem", None, pytest.fail)
   client = ssl.create_default_context(cafile=str(tmp_path / "certificate.pem"))
   limits = Limits(connections=3, seconds=3.0)
   with (
@@ -221,7 +256,7 @@ def test_connections_that_never_shake_hands_are_counted(run, tmp_path):
 
 def test_old_tls_is_refused(tmp_path):
   _make_certificate(tmp_path)
-  context = server_access.tls(tmp_path / "both.pem", None)
+  context = server_access.tls(tmp_path / "both.pem", None, pytest.fail)
   assert context.minimum_version == ssl.TLSVersion.TLSv1_2
 
 
@@ -229,7 +264,7 @@ def test_bad_certificates_are_told(tmp_path):
   (tmp_path / "empty.pem").touch()
   for name in ("empty.pem", "nowhere.pem"):
     with pytest.raises(UserError, match=f"cannot use the certificate.*{name}"):
-      server_access.tls(tmp_path / name, None)
+      server_access.tls(tmp_path / name, None, lambda text: None)
 
 
 def test_a_key_without_its_certificate_is_told(tmp_path, capsys):

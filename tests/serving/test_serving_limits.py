@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import dataclasses
 import http.client
 import json
 import socket
@@ -337,4 +338,121 @@ def test_places_are_counted_and_given_back():
 def test_the_bound_of_memory_follows_from_the_limits():
   limits = Limits(body_bytes=10, pending_bytes=100, connections=0)
   assert limits.memory_bytes == 4 * 100 + 40 * 10
-  assert Limits().memory_bytes < 700 * 2**20
+  more = dataclasses.replace(limits, connections=3)
+  assert more.memory_bytes == limits.memory_bytes + 3 * 512 * 2**10
+  tls = dataclasses.replace(more, tls=True)
+  assert tls.memory_bytes == limits.memory_bytes + 3 * 640 * 2**10
+  assert Limits().memory_bytes == 832 * 2**20
+
+
+def _answers(connection):
+  """All that comes, up to the end of the connection."""
+  received = b""
+  with contextlib.suppress(ConnectionError):
+    while chunk := connection.recv(2**16):
+      received += chunk
+  return received
+
+
+@pytest.mark.parametrize("size", [9_000, 14_000])
+def test_headers_may_be_long(small, size):
+  lines = "".join(f"X{n}: {'y' * 490}\r\n" for n in range(size // 500))
+  with _connect(small) as connection:
+    head = f"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{lines}"
+    connection.sendall(f"{head}\r\n".encode())
+    assert _answers(connection).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("pause", [0, 0.05])
+@pytest.mark.parametrize(
+  "before", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"]
+)
+def test_headers_without_end_are_refused(small, before, pause):
+  """Each line is short enough; an hour of them is not."""
+  with _connect(small) as connection:
+    with contextlib.suppress(ConnectionError):
+      connection.sendall(before + b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+      for number in range(60):
+        connection.sendall(b"X%d: %s\r\n" % (number, b"y" * 4000))
+        time.sleep(pause if number < 8 else 0)
+    received = _answers(connection)
+  assert received.count(b"HTTP/1.1 200") == bool(before)
+  head, _, body = received.rpartition(b"\r\n\r\n")
+  assert b"HTTP/1.1 431" in head
+  assert json.loads(body) == {
+    "error": "a request may have 16384 bytes of headers"
+  }
+  assert small.request("GET", "/healthz")[0] == 200
+  counted = small.request("GET", "/metrics")[1].decode()
+  assert 'mmdrl_requests_total{code="431"}' in counted
+
+
+def test_requests_that_wait_in_line_are_few_and_all_answered(small):
+  one = b"POST %s HTTP/1.1\r\nHost: x\r\n" % _PATH.encode()
+  one += b"".join(b"X%d: y\r\n" % number for number in range(50))
+  body = json.dumps(_rows(1, "action")).encode()
+  one += b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+  with _connect(small) as connection:
+    sender = threading.Thread(target=connection.sendall, args=(one * 300,))
+    sender.start()
+    received, most = b"", 0
+    while received.count(b'{"predictions"') < 300:
+      for protocol in small.connections():
+        most = max(most, len(protocol._messages))
+      chunk = connection.recv(2**16)
+      assert chunk, received[-300:]
+      received += chunk
+    sender.join()
+  assert received.count(b"HTTP/1.1 200") == 300
+  assert 1 <= most <= 3  # aiohttp's own would be 32
+
+
+def test_asyncio_holds_little_for_a_connection(small):
+  with _connect(small) as connection:
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert connection.recv(2**16)
+    (protocol,) = small.connections()
+    assert protocol.transport.max_size == 2**15
+    assert protocol.transport.get_write_buffer_limits()[1] == 2**16
+
+
+def test_who_closes_only_its_own_side_gets_the_answer(small):
+  body = json.dumps(_rows(2, "action")).encode()
+  for content in (_raw(body), b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"):
+    with _connect(small) as connection:
+      connection.sendall(content)
+      connection.shutdown(socket.SHUT_WR)
+      assert _answers(connection).startswith(b"HTTP/1.1 200")
+  # Without all of its body, or its headers, there is nothing to answer.
+  for content in (_raw(body)[:-1], b"GET /healthz HTTP/1.1\r\n", b""):
+    with _connect(small) as connection:
+      connection.sendall(content)
+      connection.shutdown(socket.SHUT_WR)
+      assert b"200" not in _answers(connection)
+  assert small.request("GET", "/healthz")[0] == 200
+
+
+@pytest.mark.parametrize(
+  "header, status",
+  [
+    ("Content-Encoding: gzip, gzip", 415),
+    ("Content-Encoding: aes128gcm", 415),
+    ("Content-Encoding: identity", 200),
+    ("Transfer-Encoding: gzip, chunked", 501),
+    ("Transfer-Encoding: chunked", 200),
+  ],
+)
+def test_a_body_is_not_read_as_if_it_were_not_encoded(small, header, status):
+  body = json.dumps(_rows(1, "action")).encode()
+  with _connect(small) as connection:
+    head = f"POST {_PATH} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{header}"
+    if header.startswith("Transfer"):
+      sent = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+      connection.sendall(f"{head}\r\n\r\n".encode() + sent)
+    else:
+      head += f"\r\nContent-Length: {len(body)}\r\n\r\n"
+      connection.sendall(head.encode() + body)
+    received = _answers(connection)
+  assert int(received.split()[1]) == status, received
+  if status != 200:
+    assert "got" in json.loads(received.rpartition(b"\r\n\r\n")[2])["error"]

@@ -111,7 +111,7 @@ def test_health_and_metrics(server):
     ("GET", "/v1/models/policy/versions/7/metadata", 404, "is not served"),
     ("GET", "/v1/models/policy:predict", 405, "wants POST, got GET"),
     ("DELETE", "/v1/models/policy", 405, "wants GET, got DELETE"),
-    ("GET", "/", 404, "there is nothing at /"),
+    ("GET", "/nowhere", 404, "there is nothing at /nowhere"),
     ("GET", "/v1/models/policy:classify", 404, "there is nothing at"),
   ],
 )

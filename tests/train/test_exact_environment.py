@@ -78,6 +78,42 @@ def test_what_no_attribute_shows_is_found_out_before_the_run():
   assert _exact("attribute").replayed_because is None
 
 
+class _Late:
+  """Keeps in no attribute what shows at every hundredth step only."""
+
+  def keep(self, action):
+    odd_environments.GLOBAL["number"] += 1
+    return float(odd_environments.GLOBAL["number"] % 100 == 99)
+
+
+@pytest.mark.parametrize("past", [40, 200])
+def test_what_shows_late_is_found_out_at_a_checkpoint(past):
+  """What the run has played is played again; a short probe shows nothing."""
+  odd_environments.make([])  # forgets the number
+  env = vector.SyncVectorEnv([lambda: odd_environments.Odd({"late": _Late()})])
+  cut = ExactEnvironment(environments.GymnasiumWrapper(env, seed=0), 1000)
+  assert cut.replayed_because is None
+  for actions in np.resize(_ACTIONS, [past, 1]):
+    cut.step(actions)
+  assert "inexact" in cut.state().plain
+  assert "two plays" in cut.problem
+
+
+def test_what_was_played_is_played_again_few_times_only():
+  env = _exact("attribute")
+  played = []
+  step = env._environment.step
+  env._environment.step = lambda actions: (played.append(1), step(actions))[1]
+  for actions in np.resize(_ACTIONS, [200, 1]):
+    env.step(actions)
+    before = len(played)
+    assert "probe" in env.state().plain
+    assert len(played) - before <= 16 + len(env._record)
+  # 200 steps, 16 of the probes of each state, and records of 1, 2, 4, ...
+  assert len(played) <= 200 + 200 * 16 + 2 * 200
+  assert env._compared == 128
+
+
 def test_an_environment_without_a_seed_is_found_out_and_may_start_over():
   cut = _exact("unseeded")
   _play(cut, _ACTIONS[:17])

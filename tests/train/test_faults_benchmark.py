@@ -13,6 +13,7 @@ _BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
 sys.path.append(str(_BENCHMARKS))
 
 import attacked  # noqa: E402
+import cut_runs  # noqa: E402
 import damaged_runs  # noqa: E402
 import full_disks  # noqa: E402
 
@@ -43,6 +44,26 @@ _WHOLE = _outcome(shown="checkpoint 320: whole\nstep: 320\n")
 )
 def test_what_a_command_made_of_a_damage(command, done, wanted):
   assert damaged_runs.verdict(command, done, _WHOLE) == wanted
+
+
+@pytest.mark.parametrize(
+  "errors, began, wanted",
+  [
+    ("mmdrl: goes on at step 1,536 of 2,048\n", True, True),
+    ("mmdrl: the run is finished: it is at step 1,600 of 2\n", True, True),
+    ("mmdrl: goes on at step 1,472 of 2,048\n", True, False),
+    ("", True, False),  # it began anew, and would end alike
+    ("", False, True),  # killed before it said anything
+  ],
+)
+def test_a_run_that_begins_anew_is_lost(tmp_path, errors, began, wanted):
+  run = object.__new__(cut_runs._CutRun)
+  run.path, run._reached = tmp_path, 0
+  (tmp_path / "checkpoints" / "000000001536").mkdir(parents=True)
+  run.look()
+  assert run.went_on(_outcome(errors=errors), began=began) == wanted
+  (tmp_path / "checkpoints" / "000000001536").rmdir()
+  assert not run.went_on(_outcome(errors=errors), began=began)
 
 
 def test_a_line_that_is_always_said_does_not_count():

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import train_fixtures
 
-from tf_mmdrl.cli import main
-from tf_mmdrl.core import run_files
+from tf_mmdrl.cli import dry_run, main, train_command
+from tf_mmdrl.core import algorithms, run_files
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import playing, run_directory, trainer, videos
 
@@ -24,8 +24,20 @@ def run(tmp_path_factory):
   return path
 
 
-def test_inspect_shows_all_of_a_run(run, capsys):
+def test_inspect_begins_with_where_the_run_stands(run, capsys):
   assert main.main(["inspect", str(run)]) == 0
+  lines = capsys.readouterr().out.splitlines()
+  score = run_files.last(run_files.RunFiles(run).rows(), "evaluation_score")
+  assert lines[0] == "mmdqn on MinAtar/Breakout, seed 0, finished"
+  assert lines[1] == "step: 320 of 320"
+  assert lines[2].startswith(f"score: {score:.2f} in the newest evaluation")
+  assert lines[3].startswith("unit of return: ")
+  assert "checkpoint 320: whole" in lines and "exported: 320" in lines
+  assert not any("=" in line for line in lines)
+
+
+def test_inspect_shows_all_of_a_run(run, capsys):
+  assert main.main(["inspect", str(run), "--all"]) == 0
   out = capsys.readouterr().out
   assert "environment.name=MinAtar/Breakout" in out
   for name in ("versions.tensorflow", "machine.cpu", "machine.threads"):
@@ -34,6 +46,41 @@ def test_inspect_shows_all_of_a_run(run, capsys):
   (whole,) = re.findall(r"^fingerprint: ([0-9a-f]{64})$", out, re.MULTILINE)
   assert main.main(["inspect", str(run), "--fingerprint"]) == 0
   assert capsys.readouterr().out == f"{whole}\n"
+
+
+def test_a_dry_run_tells_what_to_expect_and_writes_nothing(
+  tmp_path, capsys, monkeypatch
+):
+  monkeypatch.setattr(trainer, "configure_process", lambda config: None)
+  monkeypatch.setattr(dry_run, "_SECONDS", 0.1)
+  monkeypatch.chdir(tmp_path)
+  flags = ["--env", "CartPole-v1", "--agent", "qrdqn", "--no-xla"]
+  line = ["train", "--dry-run", *flags, "--set", "network.num_particles=7"]
+  assert main.main(line) == 0
+  out = capsys.readouterr().out
+  settings, _, needs = out.partition("\n\n")
+  assert "network.num_particles=7" in settings.splitlines()
+  assert "agent.kappa=1.0" in settings.splitlines()  # the algorithm's own
+  assert re.search(r"^memory +0\.\d\d GB of replay", needs, re.MULTILINE)
+  assert re.search(r"^disk +0\.\d\d GB of replay in", needs, re.MULTILINE)
+  assert re.search(r"^time +at least [\d.]+ (s|min|h) for 60,000", needs, re.M)
+  assert "which would be new" in needs
+  assert not list(tmp_path.iterdir())
+
+
+def test_the_end_of_training_says_what_comes_next(run, tmp_path, capsys):
+  directory = run_directory.RunDirectory(run)
+  outcome = trainer.Outcome(True, 320, 1.5, 2.5, 160)
+  train_command._show(outcome, directory)
+  out = capsys.readouterr().out
+  assert f"picture: {run / 'learning_curve.png'}\n" in out
+  assert f"best policy: {run}/export/160\n" in out
+  assert out.endswith(f"next: mmdrl watch {run} -o game.mp4\n")
+  blank = run_directory.RunDirectory(tmp_path / "my runs")
+  train_command._show(outcome, blank)
+  out = capsys.readouterr().out
+  assert "picture" not in out
+  assert f"mmdrl watch '{tmp_path}/my runs' -o" in out
 
 
 def test_evaluate_finds_what_training_found(run, capsys):
@@ -50,7 +97,7 @@ def test_evaluate_finds_what_training_found(run, capsys):
 def test_evaluate_takes_other_numbers(run, capsys, games):
   assert main.main(["evaluate", str(run), "--episodes", games]) == 0
   out = capsys.readouterr().out
-  assert f", {games} games" in out
+  assert f", {games} game" in out
   assert "the run itself" not in out  # it played others
 
 
@@ -64,10 +111,12 @@ def test_evaluate_by_risk(run, capsys):
 def test_agents_lists_the_family(capsys):
   assert main.main(["agents"]) == 0
   out = capsys.readouterr().out
-  for name in ("dqn", "iqn", "adversarial_mmdqn", "Hessel et al., 2018"):
-    assert name in out
+  listed = dict(line.split(maxsplit=1) for line in out.splitlines())
+  for name in ("dqn", "iqn", "adversarial_mmdqn"):
+    assert listed[name] == algorithms.get(name).summary
   assert main.main(["agents", "rainbow"]) == 0
-  assert "sets:  network.noisy=True" in capsys.readouterr().out
+  out = capsys.readouterr().out
+  assert "sets:  network.noisy=True" in out and "Hessel et al., 2018" in out
   assert main.main(["agents", "rainbo"]) == 2
   assert "did you mean 'rainbow'" in capsys.readouterr().err
 

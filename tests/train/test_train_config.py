@@ -111,8 +111,8 @@ def test_settings_belong_to_their_algorithm():
     configs.change(config, ["agent.kernel=gaussian:1"])
   assert str(info.value) == (
     "unknown setting of qrdqn 'agent.kernel'; it is a setting of mmdqn,"
-    " implicit_mmdqn, weighted_mmdqn, adversarial_mmdqn, rainbow_mmdqn: leave"
-    " it out, or choose one of these agents"
+    " implicit_mmdqn, weighted_mmdqn, adversarial_mmdqn, rainbow_mmdqn,"
+    " joint_mmdqn: leave it out, or choose one of these agents"
   )
   with pytest.raises(errors.UserError, match="did you mean 'agent.kappa'"):
     configs.change(config, ["agent.kapa=1"])

@@ -154,7 +154,9 @@ def test_nothing_that_a_run_names_is_imported(
     content["config"][group]["name"] = name
     (path / "config.json").write_text(json.dumps(content))
     assert main.main([command, str(path), *options]) == 2
-    assert "pass --import payload" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    changed = "config.json' was changed after the checkpoint" in said
+    assert "pass --import payload" in said or changed
   assert not marker.exists()
 
 
@@ -379,3 +381,32 @@ def test_the_description_of_a_run_is_complete(finished):
   machine = content["machine"]
   assert machine["cpus"] == os.cpu_count() >= machine["threads"] >= 1
   assert {"cpu", "cores", "system"} <= set(machine)
+
+
+def test_a_lock_that_is_a_link_leads_nowhere(copied, tmp_path):
+  path, config = copied
+  mine = tmp_path / "mine"
+  mine.write_text("precious")
+  (path / "lock").unlink(missing_ok=True)
+  (path / "lock").symlink_to(mine)
+  with pytest.raises(errors.UserError, match="cannot write to.*link"):
+    directory_of(path).open_for_training(config)
+  assert mine.read_text() == "precious"
+
+
+@pytest.mark.parametrize("who", [b"", b"\xff\xfe", b"\x1b[2J\n", b"1234\n"])
+def test_who_holds_the_lock_is_told_if_it_says_so(tmp_path, who):
+  first, second = directory_of(tmp_path), directory_of(tmp_path)
+  config = train_fixtures.small()
+  first.open_for_training(config)
+  try:
+    (tmp_path / "lock").write_bytes(who)
+    with pytest.raises(
+      errors.UserError, match="another run.* writes to"
+    ) as raised:
+      second.open_for_training(config)
+    assert ("(process 1234)" in str(raised.value)) == (who == b"1234\n")
+    assert str(raised.value).isprintable()
+  finally:
+    first.close()
+    second.close()

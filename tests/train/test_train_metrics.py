@@ -59,20 +59,15 @@ def test_a_file_goes_on_with_the_columns_it_has(tmp_path):
   assert new.text == (tmp_path / "metrics.csv").read_text()
 
 
-def test_the_unit_over_time_is_told():
-  rows = [
-    {"step": 1000.0, "unit": 1.0, "beyond_reach": 0.0},
-    {"step": 2000.0, "unit": 16.0, "beyond_reach": 0.5},
-    {"step": 3000.0, "unit": 16.0, "beyond_reach": 0.1},
-    {"step": 4000.0, "unit": 64.0, "beyond_reach": 0.0},
-  ]
-  assert metrics.describe_unit(rows, 64.0) == [
-    "unit of return: 64 natural rewards",
-    "  over time: 1 at step 1,000, 16 at step 2,000, 64 at step 4,000",
-    "beyond the loss's reach: 0% of the targets, at most 50%",
-  ]
-  assert (
-    metrics.describe_unit([], 1.0)[0] == "unit of return: 1 natural rewards"
-  )
-  old = [{"step": 5.0, "loss": 1.0}]  # written before there were units
-  assert len(metrics.describe_unit(old, 1.0)) == 2
+def test_a_phase_ends_within_a_game_that_is_too_long(tmp_path):
+  rows = metrics.Metrics(tmp_path / "metrics.csv", "Pong")
+  rows.add_games([1.0], 29)
+  assert not rows.end_long_phase(59, period=30)
+  assert rows.phase == 29  # the next game may still end it
+  rows.add_games([1.0], 31)
+  assert not rows.end_long_phase(60, period=30)  # a game has ended it
+  assert rows.phase == 31
+  rows.last_game = 29
+  assert rows.end_long_phase(60, period=30)
+  assert rows.phase == 60
+  assert not rows.end_long_phase(60, period=30)  # it is over already

@@ -99,7 +99,10 @@ def test_a_draw_taken_back_is_drawn_again(make_state):
   first = state.experience.take(0.4)[1].ids.numpy()
   state.experience.prepare(0.4)
   second = state.experience.take(0.4)[1].ids.numpy()
-  state.experience.rewind()
+  generator = state.replay.generator.bit_generator
+  before = generator.state
+  state.experience.rewind()  # there is nothing to take back any more
+  assert generator.state == before
   assert not np.array_equal(first, second)
   fresh = make_state()
   train_fixtures.play(fresh, 60)
@@ -192,22 +195,6 @@ def test_weights_for_actors_are_a_copy(make_state, xla):
   assert now.progress > weights.progress
 
 
-def test_a_round_is_played_by_the_weights_it_began_with(make_state):
-  state, twin = make_state(), make_state()
-  for each in (state, twin):
-    train_fixtures.play(each, 60)
-  began = state.learner.weights()
-  running = rounds.Rounds(state)
-  assert running.play_and_learn() is not None
-  running.close()
-  twin.play(began, state.config.schedule.collect_steps)
-  tf.nest.map_structure(
-    np.testing.assert_array_equal,
-    state.replay.shards[0].gather_all(),
-    twin.replay.shards[0].gather_all(),
-  )
-
-
 def test_a_failed_update_leaves_no_actor_playing(make_state):
   state = make_state()
   train_fixtures.play(state, 60)
@@ -218,3 +205,14 @@ def test_a_failed_update_leaves_no_actor_playing(make_state):
     running.play_and_learn()
   assert running._thread._work_queue.empty()
   running.close()
+
+
+def test_the_learning_rate_falls_along_a_line_and_stays_there():
+  settings = ("optimizer.learning_rate=0.01", "optimizer.final_share=0.1")
+  config = train_fixtures.small(*settings)
+  env = factories.environment(config)
+  (group,) = factories.agent(config, env)._groups()
+  rate, last = group.optimizer._learning_rate, config.num_updates
+  found = [float(rate(step)) for step in (0, last // 2, last, 10 * last)]
+  np.testing.assert_allclose(found, [0.01, 0.0055, 0.001, 0.001], rtol=1e-5)
+  assert factories.learning_rate(train_fixtures.small(settings[0])) == 0.01

@@ -42,8 +42,21 @@ WRONG_SHAPE = dataclasses.replace(
 
 gymnasium.register("Short-v0", cartpole.CartPoleEnv, max_episode_steps=30)
 """
+_PROJECT = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "expectiles"
+version = "1.0"
+
+[tool.setuptools]
+py-modules = ["erdqn_agent", "short_tasks", "broken_agent"]
+
+"""
 _SMALL = (
-  "schedule.steps=256 schedule.learning_starts=128 schedule.collect_steps=4"
+  "schedule.steps=256 schedule.learning_starts=192 schedule.collect_steps=4"
   " evaluation.episodes=2 evaluation.num_envs=2 evaluation.period=256"
   " network.num_particles=5 system.xla=off"
 )
@@ -56,20 +69,20 @@ def _blocks(kind):
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-  """A folder on the path with a package as pip would install it."""
-  folder = tmp_path_factory.mktemp("site")
-  (code,) = _blocks("python")
+  """A package with the page's file and entry point, installed by pip."""
+  source = tmp_path_factory.mktemp("source")
+  (source / "erdqn_agent.py").write_text(_blocks("python")[0])
+  (source / "short_tasks.py").write_text(_ENVIRONMENT)
+  (source / "broken_agent.py").write_text("import no_such_package\n")
   (entry_point,) = _blocks("toml")
-  (folder / "erdqn_agent.py").write_text(code)
-  (folder / "short_tasks.py").write_text(_ENVIRONMENT)
-  (folder / "broken_agent.py").write_text("import no_such_package\n")
-  info = folder / "erdqn-1.0.dist-info"
-  info.mkdir()
-  (info / "METADATA").write_text("Metadata-Version: 2.1\nName: erdqn\n")
-  header, line = entry_point.strip().splitlines()
-  group = re.search(r'"(.*)"', header)[1]
-  (info / "entry_points.txt").write_text(
-    f"[{group}]\n{line.replace(chr(34), '')}\n"
+  (source / "pyproject.toml").write_text(_PROJECT + entry_point)
+  folder = tmp_path_factory.mktemp("site")
+  offline = ["--no-index", "--no-deps", "--no-build-isolation"]
+  install = ["-m", "pip", "install", "--quiet", "--target", str(folder)]
+  subprocess.run(
+    [sys.executable, *install, *offline, str(source)],
+    check=True,
+    capture_output=True,
   )
   sys.path.insert(0, str(folder))
   yield folder
@@ -101,9 +114,12 @@ def test_a_package_brings_an_agent_a_kernel_and_an_environment(
   del package
   assert algorithms.names()[-1] == "erdqn"
   assert main.main(["agents"]) == 0
-  assert "expectiles at even levels" in capsys.readouterr().out
+  assert (
+    "erdqn              of the package expectiles\n" in capsys.readouterr().out
+  )
   assert main.main(["agents", "erdqn"]) == 0
   shown = capsys.readouterr().out
+  assert "expectiles at even levels" in shown
   assert "agent.power=2.0" in shown and "1902.08102" in shown
   line = ["train", "--env", "short_tasks:Short-v0", *_FEW]
   ours = ["--agent", "erdqn", "--run-dir", str(tmp_path / "ours")]

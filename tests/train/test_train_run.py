@@ -1,5 +1,6 @@
 import csv
 
+import misbehaving  # noqa: F401  (registers environments)
 import numpy as np
 import pytest
 import train_fixtures
@@ -182,6 +183,31 @@ def test_phases_end_with_games(tmp_path):
   assert trainer.train(config, directory_of(cut)) == outcome
   assert (cut / "metrics.csv").read_text() == text
   assert fingerprints(whole, config) == fingerprints(cut, config)
+
+
+def test_phases_end_without_games_that_never_end(tmp_path, capsys):
+  """At twice their length; a run would never be evaluated, nor end."""
+  config = train_fixtures.small(
+    "environment.name=Misbehaving_endless-v0",  # after 40 steps
+    "environment.max_episode_steps=0",
+    "environment.num_envs=1",
+    "environment.resume=fresh",
+    "schedule.learning_starts=9999",
+    "schedule.steps=90",
+    "evaluation.period=30",
+    "evaluation.at=game",
+    "evaluation.num_envs=1",
+    "evaluation.episodes=1",
+    "evaluation.max_episode_steps=20",
+    "system.log_period=9999",
+  )
+  outcome = trainer.train(config, directory_of(tmp_path))
+  rows = list(csv.DictReader((tmp_path / "metrics.csv").open()))
+  assert [int(row["step"]) for row in rows] == [60, 120, 180]
+  assert outcome.finished
+  warnings = capsys.readouterr().err.split("warning: ")[1:]
+  warned = [line for line in warnings if "no game has ended" in line]
+  assert len(warned) == 3 and "at step 120;" in warned[1]
 
 
 def test_another_seed_is_another_run(tmp_path):

@@ -1,32 +1,25 @@
 """Runs whose rewards are multiplied by powers of two are the same runs."""
 
+import pathlib
+import sys
+
 import gymnasium
 import pytest
 import train_fixtures
-from gymnasium.envs.classic_control import cartpole
 
 from tf_mmdrl.train import run_directory, runs, trainer
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "benchmarks"))
+
+import scale  # noqa: E402
+
 _POWERS = (-12, -3, 5, 12)
-
-
-class Times(cartpole.CartPoleEnv):
-  """CartPole with rewards of another size."""
-
-  def __init__(self, factor, **options):
-    super().__init__(**options)
-    self.factor = factor
-
-  def step(self, action):
-    """A step whose reward is multiplied by the factor."""
-    observation, reward, *rest = super().step(action)
-    return observation, float(reward) * self.factor, *rest
 
 
 for _power in (0, *_POWERS):
   gymnasium.register(
     f"CartPoleTwoToThe{_power}-v1",
-    entry_point=Times,
+    entry_point=scale.Times,
     max_episode_steps=200,
     kwargs={"factor": 2.0**_power},
   )

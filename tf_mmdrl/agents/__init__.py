@@ -6,6 +6,7 @@ from tf_mmdrl.agents.dqn_agent import DQNAgent
 from tf_mmdrl.agents.fqf_agent import FQFAgent
 from tf_mmdrl.agents.implicit_mmdqn_agent import ImplicitMMDQNAgent
 from tf_mmdrl.agents.iqn_agent import IQNAgent
+from tf_mmdrl.agents.joint_mmdqn_agent import JointMMDQNAgent
 from tf_mmdrl.agents.mmdqn_agent import MMDQNAgent
 from tf_mmdrl.agents.predicting import Samples
 from tf_mmdrl.agents.qrdqn_agent import QRDQNAgent
@@ -18,6 +19,7 @@ __all__ = [
   "FQFAgent",
   "ImplicitMMDQNAgent",
   "IQNAgent",
+  "JointMMDQNAgent",
   "MMDQNAgent",
   "Munchausen",
   "QRDQNAgent",

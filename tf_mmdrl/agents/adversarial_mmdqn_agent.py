@@ -35,7 +35,7 @@ class MonotoneMap(tf.Module):
 
     Args:
       knots: where the slope may change, increasing; none for one slope.
-      bound: of the slopes.
+      bound: slopes lie within [1 / bound, bound].
     """
     super().__init__(name="monotone_map")
     knots = np.float32(knots).reshape([-1])
@@ -70,8 +70,8 @@ class MappedMMDLoss(Loss):
   """The MMD of what a map makes of the particles; the map stays as it is.
 
   Attributes:
-    map: of returns.
-    mmd: (predicted, target, step) -> [B] of what the map gives.
+    map: the map of returns.
+    mmd: (predicted, target, step) -> [B], the loss of what the map gives.
   """
 
   beyond_what = MMDLoss.beyond_what
@@ -128,8 +128,8 @@ class Adversary(auxiliary.Auxiliary):
     """Keeps what the particles minimise.
 
     Args:
-      optimizer: of the map.
-      loss: the particles'.
+      optimizer: the optimizer of the map.
+      loss: the loss of the particles.
     """
     super().__init__(optimizer, name="adversary")
     self._loss = loss
@@ -145,7 +145,7 @@ class Adversary(auxiliary.Auxiliary):
 
     Args:
       net: not read.
-      batch: of the update.
+      batch: the batch of the update.
 
     Returns:
       What the map minimises.
@@ -177,11 +177,13 @@ class AdversarialMMDQNAgent(base.ReturnDistributionAgent):
 
     Args:
       *args: those of the base class.
-      kernel_optimizer: of the kernel's map.
+      kernel_optimizer: the optimizer of the kernel's map.
       kernel: the kernel of what the map gives. A kernel with a tail would be
         largest for the steepest map, whatever the returns.
-      knots: of the map; none to learn the bandwidths' common scale alone.
-      bound: of the map's slopes: bandwidths within a factor bound^2.
+      knots: the knots of the map; none to learn the bandwidths' common scale
+        alone.
+      bound: the map's slopes lie within [1 / bound, bound], so bandwidths
+        change by a factor of at most bound^2.
       jit_compile: whether XLA compiles the update; what is faster here if None.
       **options: those of the base class.
     """

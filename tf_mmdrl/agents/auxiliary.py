@@ -31,7 +31,7 @@ class Auxiliary(tf.Module):
   """Weights that the agent's loss has no gradient in, and their own loss.
 
   Attributes:
-    optimizer: of those weights.
+    optimizer: the optimizer of those weights.
   """
 
   def __init__(self, optimizer: types.Optimizer, name: str):

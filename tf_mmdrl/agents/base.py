@@ -2,7 +2,8 @@
 
 An algorithm is a head (the network), a target rule, the Bellman backup and a
 loss. A training step: the unit follows returns (`unit`), weights are updated
-(`learning`), and now and then the target network is (`network_pair`).
+(`learning`), and after every few updates the target network follows
+(`network_pair`).
 """
 
 import functools
@@ -56,6 +57,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     *,
     loss: Loss,
     auxiliary: Optional[Auxiliary] = None,
+    score: scores.Score = scores.Mean(),  # noqa: B008  (it is frozen)
     observation_and_action_constraint_splitter: Optional[types.Splitter] = None,
     epsilon_greedy: types.FloatOrReturningFloat = 0.1,
     exploration: scores.Score = scores.Mean(),  # noqa: B008  (it is frozen)
@@ -84,18 +86,20 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     """Makes the agent.
 
     Args:
-      time_step_spec: of the environment.
+      time_step_spec: the spec of the time steps of the environment.
       action_spec: a scalar, discrete action from 0.
       return_network: observation -> particles `[B, A, N]`; `q_network`,
         `categorical_q_network` and `particle_network` are other names of it.
-      optimizer: of Keras or of tf.compat.v1.
+      optimizer: an optimizer of Keras or of tf.compat.v1.
       loss: (predicted, target, step) -> [B]; see `losses`.
       auxiliary: what else learns.
+      score: what the greedy policy maximises, and the target's action with it.
       observation_and_action_constraint_splitter: observation -> (the network's
         part, `[B, A]` mask of the actions allowed).
       epsilon_greedy: exploration of the collect policy; a number or a function.
       exploration: what the collect policy chooses by: the mean, a draw, an
-        upper confidence bound; see `policies.scores`.
+        upper confidence bound; see `policies.scores`. Of joint returns, of
+        their utility.
       n_step_update: n.
       boltzmann_temperature: if given, the collect policy draws actions from a
         Boltzmann distribution instead.
@@ -116,13 +120,15 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
         are about X units.
       reward_scale_factor: what multiplies rewards.
       gradient_clipping: norm to clip each gradient to.
-      seed: of noise and draws; together with the train step it decides them.
+      seed: the seed of noise and draws; together with the train step it decides
+        them.
       jit_compile: whether XLA compiles the update; what is faster here if None.
       debug_summaries: whether to write histograms of particles and losses.
       summarize_grads_and_vars: whether to write those of gradients and weights.
       train_step_counter: counts the updates; a new variable if None.
-      training_data_spec: of the experience, if not the collect policy's.
-      name: of the agent.
+      training_data_spec: the spec of the experience, if not the collect
+        policy's.
+      name: the name of the agent.
       **names: other names of the two networks; see `keywords`.
     """
     tf.Module.__init__(self, name=name)
@@ -137,6 +143,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self._check_network(networks.online)
     splitter = observation_and_action_constraint_splitter
     observation_spec, _ = player.split(time_step_spec.observation, splitter)
+    dimensions = checks.reward_dimensions(time_step_spec.reward)
     self._networks = network_pair.make(
       *networks,
       observation_spec,
@@ -144,6 +151,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       tau=target_update_tau,
       period=target_update_period,
       agent=typed,
+      dimensions=dimensions,
     )
     # Checkpoints see no further than attributes.
     self._network, self._target_network = self._networks.both
@@ -152,7 +160,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self._groups = optimizers.Groups(self._network, optimizer, auxiliary)
     returns = transitions.NStepReturn(n_step_update, gamma, reward_scale_factor)
     plan = compiling.resolve(jit_compile, self._network)
-    self._unit = units.Unit(unit, self._UNITS_OF_A_RETURN)
+    self._unit = units.Unit(unit, self._UNITS_OF_A_RETURN, dimensions)
     self._follow_unit = units.Follower(
       self._unit, self._networks, self._groups, returns, plan, typed
     )
@@ -169,7 +177,13 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       splitter, samples, seed, train_step_counter
     )
     rule = targets.TargetRule(
-      self._predict, *self._networks.both, double, munchausen
+      self._predict,
+      *self._networks.both,
+      double,
+      munchausen,
+      # Joint particles of all actions at once would make A^2 as many pairs.
+      weighted=loss.heeds_weights and dimensions is None,
+      score=score,
     )
     self._learning = learning.Learning(
       rule,
@@ -198,10 +212,11 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     )
     if boltzmann_temperature is not None:
       exploration, epsilon_greedy = scores.Boltzmann(boltzmann_temperature), 0.0
+    exploration = score.by(exploration)
     super().__init__(
       time_step_spec,
       action_spec,
-      self._make_policy(),
+      self._make_policy(score=score),
       self._make_policy(score=exploration, epsilon=epsilon_greedy, noisy=True),
       train_sequence_length=n_step_update + 1,
       debug_summaries=debug_summaries,
@@ -221,7 +236,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
 
   @property
   def unit(self) -> tf.Variable:
-    """[] how many natural rewards one unit of return is."""
+    """[] how many natural rewards one unit of return is; [D] of joint ones."""
     return self._network.unit
 
   @property
@@ -248,7 +263,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     return self._train_step.in_turn(unpack)
 
   def return_size(self) -> tf.Tensor:
-    """[] root mean square of returns, from the rewards seen; 0 if unknown."""
+    """[] or [D] root mean square of returns seen so far; 0 if unknown."""
     return self._unit.size()
 
   def state_variables(self) -> list:

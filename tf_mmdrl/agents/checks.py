@@ -7,7 +7,10 @@ from tf_agents.networks import network, q_network
 
 from tf_mmdrl.agents import targets
 from tf_mmdrl.core import errors
-from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.core.return_distribution import (
+  JointReturnDistribution,
+  ReturnDistribution,
+)
 from tf_mmdrl.losses import Loss
 
 
@@ -54,7 +57,8 @@ def check_observation(observation_spec, agent: str) -> None:
   """Raises if a part of the observation is no dense tensor.
 
   Args:
-    observation_spec: of the environment, which may be nested.
+    observation_spec: the spec of the environment's observations, which may be
+      nested.
     agent: the class the user typed.
   """
   for spec in tf.nest.flatten(observation_spec):
@@ -109,7 +113,7 @@ def _traits(net: network.Network) -> List[str]:
   support = getattr(getattr(net, "head", None), "support", None)
   shapes = [tuple(variable.shape) for variable in net.variables]
   return [
-    "draws" if implicit else f"N = {returns.values.shape[-1]} particles",
+    "draws" if implicit else f"N = {returns.shape[-1]} particles",
     f"particles {weight} weight",
     f"atoms from {support[0]} to {support[1]}" if support else "free particles",
     f"{len(shapes)} variables",
@@ -117,9 +121,55 @@ def _traits(net: network.Network) -> List[str]:
   ]
 
 
+def reward_dimensions(reward_spec: tf.TypeSpec) -> Optional[int]:
+  """D, if rewards are vectors [D]; None if they are numbers."""
+  shape = tf.TensorShape(reward_spec.shape)
+  if shape.rank == 0:
+    return None
+  if shape.rank != 1 or not shape[0]:
+    raise errors.UserError(
+      f"rewards must be numbers, or vectors of a known length, got {shape};"
+      " flatten them in the environment"
+    )
+  return shape[0]
+
+
+def check_dimensions(
+  net: network.Network, dimensions: Optional[int], agent: str
+) -> None:
+  """Raises unless a built network has a return for each part of a reward.
+
+  Args:
+    net: the network.
+    dimensions: D of the environment's rewards; None if they are numbers.
+    agent: the class the user typed.
+  """
+  returns = ReturnDistribution.of(net.create_variables())
+  is_joint = isinstance(returns, JointReturnDistribution)
+  number = returns.values.shape[-1]  # D, if joint
+  if is_joint and dimensions is None:
+    raise errors.UserError(
+      f"{agent} learns joint distributions of several returns, but the"
+      " environment's reward is one number; use mmdqn, or an environment with"
+      " vector rewards"
+    )
+  if not is_joint and dimensions is not None:
+    raise errors.UserError(
+      f"{agent} learns the distribution of one return, but the environment's"
+      f" rewards are vectors of {dimensions}; use joint_mmdqn, or make one"
+      " number of them with a wrapper"
+    )
+  if is_joint and number != dimensions:
+    raise errors.UserError(
+      f"the network {net.name!r} gives vectors of {number} returns,"
+      f" but the environment's rewards have {dimensions} parts; pass"
+      f" dimensions={dimensions} to its head"
+    )
+
+
 def check_output(net: network.Network, num_actions: int) -> None:
   """Raises unless a built network gives particles [B, A, N]."""
-  shape = ReturnDistribution.of(net.create_variables()).values.shape
+  shape = ReturnDistribution.of(net.create_variables()).shape
   if shape.rank < 2 or shape[-2] != num_actions or not shape[-1]:
     raise errors.UserError(
       f"the network {net.name!r} must give particles [B, A, N] with A ="

@@ -23,7 +23,7 @@ class Fractions(auxiliary.Auxiliary):
     """Keeps how it learns.
 
     Args:
-      optimizer: of the proposal.
+      optimizer: the optimizer of the proposal.
       entropy: what multiplies the entropy of the fractions' weights.
     """
     super().__init__(optimizer, name="fractions")
@@ -78,14 +78,14 @@ class FQFAgent(base.ReturnDistributionAgent):
     """Makes the agent.
 
     Args:
-      time_step_spec: of the environment.
+      time_step_spec: the spec of the time steps of the environment.
       action_spec: a scalar, discrete action from 0.
       return_network: a `ReturnNetwork` with a head of fractions.
-      optimizer: of the quantiles.
-      fraction_optimizer: of the proposal of fractions.
+      optimizer: the optimizer of the quantiles.
+      fraction_optimizer: the optimizer of the proposal of fractions.
       entropy: what multiplies the entropy of the fractions' weights; it keeps
         them from collapsing.
-      kappa: of the Huber loss.
+      kappa: the kappa of the Huber loss.
       **options: those of the base class.
     """
     # The greedy target's quantiles count alike in the paper's equation 8,

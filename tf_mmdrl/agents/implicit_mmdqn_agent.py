@@ -38,7 +38,7 @@ class ImplicitMMDQNAgent(base.ReturnDistributionAgent):
       *args: those of the base class.
       samples: particles drawn of the action taken, of the target and to choose
         the target's action by; 64, 64 and 32 if None.
-      kernel: as MMDQN's.
+      kernel: the kernel, as MMDQN takes it.
       jit_compile: whether XLA compiles the update; what is faster here if None.
       **options: those of the base class.
     """

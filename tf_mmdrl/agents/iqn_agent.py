@@ -33,7 +33,7 @@ class IQNAgent(base.ReturnDistributionAgent):
     Args:
       *args: those of the base class.
       samples: N, N' and K; 64, 64 and 32 if None.
-      kappa: of the Huber loss, equation 3.
+      kappa: the kappa of the Huber loss, equation 3.
       **options: those of the base class.
     """
     super().__init__(

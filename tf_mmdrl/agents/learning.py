@@ -131,8 +131,10 @@ class Learning:
     auxiliary_loss = self._auxiliary_loss(
       data, predicted, target, step, weights
     )
-    td_error = data.mask * (target.mean() - predicted.mean())
-    td_error *= self._net.unit
+    td_error = self._net.unit * (target.mean() - predicted.mean())
+    if td_error.shape.rank == 2:  # of joint returns the length
+      td_error = tf.norm(td_error, axis=1)
+    td_error *= data.mask
     # Observations on their own: a ReLU may turn NaN into 0.
     parts = (
       (data.observation, data.next_observation),

@@ -9,7 +9,7 @@ from tf_mmdrl.agents import base
 from tf_mmdrl.core import algorithms, settings
 from tf_mmdrl.losses import MMDLoss
 from tf_mmdrl.networks import heads
-from tf_mmdrl.ops import bandwidths, kernel_names, kernels, spectral
+from tf_mmdrl.ops import bandwidths, kernel_names, kernels
 
 # What learnt best in docs/kernels.md. The paper's mixture of Gaussians is
 # `kernels.gaussian_mixture()`; it has no gradient beyond 7 units.
@@ -29,11 +29,7 @@ def mmd_loss(
   Returns:
     The loss.
   """
-  by_xla = jit_compile is not False
-  return MMDLoss(
-    kernel,
-    cos_sin=spectral.series_cos_sin if by_xla else spectral.library_cos_sin,
-  )
+  return MMDLoss(kernel, by_xla=jit_compile is not False)
 
 
 class MMDQNAgent(base.ReturnDistributionAgent):
@@ -58,12 +54,12 @@ class MMDQNAgent(base.ReturnDistributionAgent):
     """Makes the agent.
 
     Args:
-      time_step_spec: of the environment.
+      time_step_spec: the spec of the time steps of the environment.
       action_spec: a scalar, discrete action from 0.
       return_network: observation -> particles `[B, A, N]`; head:
         `heads.particles` or `heads.weighted_particles`. `q_network` and
         `categorical_q_network` are other names of it.
-      optimizer: of Keras or of tf.compat.v1.
+      optimizer: an optimizer of Keras or of tf.compat.v1.
       kernel: a kernel, in units of return, or a rule that makes one. The
         paper's mixture of Gaussians is `kernels.gaussian_mixture()`.
       jit_compile: whether XLA compiles the update; what is faster here if None.
@@ -91,7 +87,7 @@ def kernel_setting(default: str = "smooth_energy:1") -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Settings(algorithms.Settings):
-  """The kernel."""
+  """Which kernel the MMD is measured by."""
 
   kernel: str = kernel_setting()
 

@@ -74,9 +74,10 @@ class Moment(NamedTuple):
   """What an optimizer keeps of one weight's gradients.
 
   Attributes:
-    variable: of the weight's shape, but for the axis that it lacks.
-    power: of the factor that multiplies the weight.
-    lacks: that axis, or None.
+    variable: what the optimizer keeps; it has the weight's shape, but for the
+      axis that it lacks.
+    power: it scales with this power of the factor that multiplies the weight.
+    lacks: the axis that it lacks, or None.
   """
 
   variable: tf.Variable
@@ -138,8 +139,8 @@ def tell_unknown(agent: str, optimizer, weights: Sequence[tf.Variable]) -> None:
 
   Args:
     agent: the class that the user made.
-    optimizer: whose variables exist.
-    weights: that it moves.
+    optimizer: an optimizer whose variables exist.
+    weights: the weights that it moves.
   """
   unknown = _unknown(optimizer, weights)
   if unknown:

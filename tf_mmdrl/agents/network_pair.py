@@ -60,25 +60,27 @@ def make(
   tau: float,
   period: int,
   agent: str,
+  dimensions: Optional[int] = None,
 ) -> NetworkPair:
   """Builds both networks, and raises unless they suit each other.
 
   Args:
     online: observation -> particles `[B, A, N]`.
-    target: of the same make, or None for a copy.
-    observation_spec: of the network's part of the observation.
-    action_spec: of A discrete actions.
-    tau: of `NetworkPair`.
-    period: of `NetworkPair`.
+    target: a network of the same make, or None for a copy.
+    observation_spec: the spec of the network's part of the observation.
+    action_spec: the spec of A discrete actions.
+    tau: as in `NetworkPair`.
+    period: as in `NetworkPair`.
     agent: the class that the user typed, for errors.
+    dimensions: D, if rewards are vectors.
 
   Returns:
     The networks, each with a unit.
   """
   num_actions = specs.num_actions(action_spec)
-  online = _build(online, observation_spec, num_actions)
+  online = _build(online, observation_spec, num_actions, dimensions, agent)
   if target is not None:
-    target = _build(target, observation_spec, num_actions)
+    target = _build(target, observation_spec, num_actions, dimensions, agent)
     checks.check_target(online, target, agent)
   target = common.maybe_copy_target_network_with_checks(
     online, target, "TargetNetwork", input_spec=observation_spec
@@ -87,9 +89,14 @@ def make(
 
 
 def _build(
-  net: network.Network, observation_spec, num_actions: int
+  net: network.Network,
+  observation_spec,
+  num_actions: int,
+  dimensions: Optional[int],
+  agent: str,
 ) -> network.Network:
-  net = with_unit(net)
+  net = with_unit(net, dimensions)
   net.create_variables(observation_spec)
+  checks.check_dimensions(net, dimensions, agent)
   checks.check_output(net, num_actions)
   return net

@@ -29,7 +29,7 @@ class Groups:
 
     Args:
       net: the online network.
-      optimizer: of all its weights that are not the auxiliary's.
+      optimizer: the optimizer of all its weights that are not the auxiliary's.
       auxiliary: what else learns, or None.
     """
     self._net = net
@@ -79,7 +79,7 @@ def build(optimizer: types.Optimizer, weights: Sequence[tf.Variable]) -> None:
   restore those that exist.
 
   Args:
-    optimizer: of Keras (either generation) or of tf.compat.v1.
+    optimizer: an optimizer of Keras (either generation) or of tf.compat.v1.
     weights: what it will move.
   """
   if hasattr(optimizer, "build"):

@@ -41,8 +41,8 @@ class Predictor:
 
   Attributes:
     splitter: observation -> (the network's part, mask), or None.
-    samples: for implicit heads, or None.
-    seed: of noise and draws.
+    samples: how many draws implicit heads make; None for other heads.
+    seed: the seed of noise and draws.
     step: the train step, which decides them too: a run cut anywhere draws the
       same when it goes on.
   """

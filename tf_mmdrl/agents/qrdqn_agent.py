@@ -22,7 +22,7 @@ class QRDQNAgent(base.ReturnDistributionAgent):
 
     Args:
       *args: those of the base class.
-      kappa: of the Huber loss: 1 for QR-DQN-1, 0 for QR-DQN-0.
+      kappa: the kappa of the Huber loss: 1 for QR-DQN-1, 0 for QR-DQN-0.
       **options: those of the base class.
     """
     super().__init__(*args, loss=QuantileHuberLoss(kappa), **options)
@@ -40,12 +40,12 @@ def kappa_setting() -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Settings(algorithms.Settings):
-  """The loss's."""
+  """The shape of the loss."""
 
   kappa: float = kappa_setting()
 
   def head(self, run: algorithms.Run) -> heads.MakeHead:
-    """N particles."""
+    """A head of N particles for each action."""
     return heads.particles(run.num_particles)
 
   def options(self, run: algorithms.Run) -> Dict[str, Any]:

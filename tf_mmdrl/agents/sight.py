@@ -32,7 +32,7 @@ class Notice(NamedTuple):
     due: whether to say it.
     step: updates so far.
     unit: natural rewards of one unit of return.
-    size: of returns, in natural rewards.
+    size: how large returns are, in natural rewards.
     beyond: the share out of reach, averaged.
   """
 
@@ -63,7 +63,7 @@ def nothing() -> Notices:
 
 
 def newest(before: Notices, now: Notices) -> Notices:
-  """Of each kind the one that is due; the later if both are."""
+  """Merges notices: of each kind the one that is due, the later of two."""
 
   def one(old: Notice, new: Notice) -> Notice:
     return Notice(*(tf.where(new.due, b, a) for a, b in zip(old, new)))
@@ -111,7 +111,7 @@ class Sight(tf.Module):
 
     Args:
       share: [] out of reach, in [0, 1], if it is due.
-      unit: [] natural rewards of one unit.
+      unit: [] or [D] natural rewards of one unit.
       step: [] the train step, after the update.
       was_updated: [] whether there was one.
 
@@ -135,10 +135,13 @@ class Sight(tf.Module):
     if self._unit_stays:
       too_large = size > _TOO_MANY_UNITS * unit
       too_small = (size > 0) & (size < unit / _TOO_MANY_UNITS)
-      is_bad |= too_large | too_small
+      is_bad |= tf.reduce_any(too_large | too_small)
+    # Of joint returns the largest is told, which is [].
+    size, unit = tf.reduce_max(size), tf.reduce_max(unit)
     is_blind = (self._looks >= _LOOKS) & ~self._told & is_bad
     self._told.assign(self._told | is_blind)
-    no_rewards = (self._looks == _LOOKS) & ~self._is_known()
+    is_known = tf.reduce_any(self._is_known())
+    no_rewards = (self._looks == _LOOKS) & ~is_known
     found = (step, unit, size, tf.identity(self.beyond))
     return Notices(Notice(is_blind, *found), Notice(no_rewards, *found))
 

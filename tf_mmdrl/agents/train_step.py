@@ -1,9 +1,9 @@
 """A training step, and several in turn, as one piece where that is faster.
 
-In order: the unit follows the returns, weights are updated, and now and then
-the target network is. XLA can neither stop nor print. So what it compiles as
-one piece leaves the weights as they were if a number is not finite, and returns
-what there is to say, which is said outside.
+In order: the unit follows the returns, weights are updated, and after every few
+updates the target network follows them. XLA can neither stop nor print. So what
+it compiles as one piece leaves the weights as they were if a number is not
+finite, and returns the warnings, which are printed outside.
 """
 
 from typing import Any, Callable, NamedTuple
@@ -25,7 +25,7 @@ class Taken(NamedTuple):
   """A step that was taken.
 
   Attributes:
-    update: of the weights.
+    update: the update of the weights.
     notices: what there is to say about it.
   """
 
@@ -37,8 +37,9 @@ class Round(NamedTuple):
   """Steps that were taken in turn.
 
   Attributes:
-    loss_info: of each, with K in front; 0 after one that was not finite.
-    bad: of the last that was taken.
+    loss_info: the losses of each step, with K in front; 0 after a step that was
+      not finite.
+    bad: what was not finite in the last step that was taken.
     notices: what there is to say about any of them.
   """
 
@@ -141,7 +142,7 @@ class TrainStep:
     return Taken(update, sight.nothing())
 
   def _attempt(self, experience, weights) -> Taken:
-    """The same for XLA: neither stops nor prints."""
+    """A step as one piece for XLA, which can neither stop nor print."""
     self._follow_unit(experience, weights)
     update = self._learning.attempt(experience, weights)
     return Taken(update, self._after(update.beyond_reach, update.finite))

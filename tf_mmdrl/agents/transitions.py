@@ -9,6 +9,10 @@ from tf_agents.typing import types
 from tf_mmdrl.core import errors
 from tf_mmdrl.ops import bellman
 
+# What the info of a transition's action may say of the next state's actions.
+NEXT_PROBABILITIES = "next_probabilities"
+NEXT_MASK = "next_mask"
+
 
 class NStepReturn(NamedTuple):
   """The return that an agent learns.
@@ -34,6 +38,10 @@ class Transition(NamedTuple):
     discount: [B] what multiplies the next state's return.
     next_observation: nest of [B, ...].
     mask: [B] 0 where the example starts at an episode's end, 1 elsewhere.
+    next_probabilities: [B, A] of the next state's actions under the policy
+      that is evaluated; None to learn the best policy.
+    next_mask: [B, A] of the next state's actions that may be the best; None
+      for all.
   """
 
   observation: types.NestedTensor
@@ -42,6 +50,8 @@ class Transition(NamedTuple):
   discount: tf.Tensor
   next_observation: types.NestedTensor
   mask: tf.Tensor
+  next_probabilities: Optional[tf.Tensor] = None
+  next_mask: Optional[tf.Tensor] = None
 
 
 class Steps(NamedTuple):
@@ -90,9 +100,10 @@ def as_transition(experience, *, n: int, gamma: float) -> Transition:
 
   Args:
     experience: a Trajectory [B, n + 1], or a Transition [B] whose discount is
-      the environment's. A trajectory's observations may be those of its first
-      and last step alone, [B, 2], if no example runs over the end of an
-      episode that was cut off.
+      the environment's, and whose action's info may be a dictionary with
+      `NEXT_PROBABILITIES` or `NEXT_MASK`, each [B, A]. A trajectory's
+      observations may be those of its first and last step alone, [B, 2], if
+      no example runs over the end of an episode that was cut off.
     n: steps to sum.
     gamma: the agent's discount.
 
@@ -102,6 +113,7 @@ def as_transition(experience, *, n: int, gamma: float) -> Transition:
   reward, discount, horizon, mask = steps(experience, n=n, gamma=gamma)
   if isinstance(experience, trajectory.Transition):
     step, action_step, next_step = experience
+    info = action_step.info if isinstance(action_step.info, dict) else {}
     return Transition(
       step.observation,
       action_step.action,
@@ -109,6 +121,8 @@ def as_transition(experience, *, n: int, gamma: float) -> Transition:
       discount,
       next_step.observation,
       mask,
+      info.get(NEXT_PROBABILITIES),
+      info.get(NEXT_MASK),
     )
 
   def at_horizon(part):

@@ -10,8 +10,9 @@ PopArt (van Hasselt et al., "Learning values across many orders of magnitude",
 2016) changes its scale in the same way, at every update and up to rounding.
 """
 
-from typing import Iterable, Tuple, Union
+from typing import Iterable, Optional, Tuple, Union
 
+import numpy as np
 import tensorflow as tf
 
 from tf_mmdrl.agents import compiling, moments, replicas, transitions
@@ -44,21 +45,28 @@ def state(value, dtype: tf.DType, name: str) -> tf.Variable:
 
 
 class Unit(tf.Module):
-  """Measures returns, and says which unit suits them.
+  """Measures returns, and says which unit suits them; a unit for each return.
 
   Attributes:
     is_auto: whether the unit follows the measure.
     initial: the unit before anything is known, or for good.
-    known: whether a reward other than 0 was seen, so that there is a measure.
+    known: [] or [D], whether a reward other than 0 was seen, so that there is a
+      measure.
   """
 
-  def __init__(self, unit: Union[str, float], wanted: float = WANTED):
+  def __init__(
+    self,
+    unit: Union[str, float],
+    wanted: float = WANTED,
+    dimensions: Optional[int] = None,
+  ):
     """Begins with nothing seen.
 
     Args:
       unit: "auto", "auto:X" to aim at returns of X units, or how many natural
         rewards one unit is.
       wanted: the X of "auto".
+      dimensions: D, of joint returns.
     """
     super().__init__(name="unit")
     word, colon, number = str(unit).partition(":")
@@ -66,10 +74,11 @@ class Unit(tf.Module):
     self._wanted = _number(number, unit) if colon else wanted
     self.initial = 1.0 if self.is_auto else _number(unit, unit)
 
-    zeros = [0.0] * return_size.NUM_STATISTICS
+    outer = () if dimensions is None else (dimensions,)
+    zeros = np.zeros([*outer, return_size.NUM_STATISTICS])
     self._average = state(zeros, tf.float32, "average")
     self._batches = state(0, tf.int64, "batches")
-    self.known = state(False, tf.bool, "known")
+    self.known = state(np.zeros(outer, bool), tf.bool, "known")
 
   def follow(
     self, statistics: tf.Tensor, unit: tf.Tensor
@@ -77,14 +86,14 @@ class Unit(tf.Module):
     """Averages in what a batch said, and chooses the unit by it.
 
     Args:
-      statistics: of `return_size.statistics`.
-      unit: [] the unit until now.
+      statistics: what `return_size.statistics` gives.
+      unit: [] or [D] the unit until now.
 
     Returns:
-      [] the unit to have, `unit` itself unless returns have left it, and []
-      whether it is the first.
+      The unit to have, `unit` itself unless returns have left it, and whether
+      it is the first; each of the shape of `unit`.
     """
-    counts = tf.reduce_sum(statistics[: return_size.NUM_BINS]) > 0
+    counts = tf.reduce_sum(statistics[..., : return_size.NUM_BINS]) > 0
     self._batches.assign_add(tf.cast(counts, tf.int64))
     memory = tf.minimum(self._batches, _MEMORY)  # the mean of all at first
     share = tf.cast(counts, tf.float32) / tf.cast(
@@ -107,7 +116,7 @@ class Unit(tf.Module):
     return tf.where(is_first | leaves, wanted, unit), is_first
 
   def size(self) -> tf.Tensor:
-    """[] root mean square of returns in natural rewards; 0 if unknown."""
+    """[] or [D] root mean square of returns, in rewards; 0 if unknown."""
     size = return_size.return_size(self._average)
     found = size.relative * return_size.power_of_two(
       tf.clip_by_value(size.exponent, -126, 127)
@@ -136,7 +145,7 @@ class Follower:
 
     Args:
       unit: what measures returns.
-      networks: whose unit follows.
+      networks: the networks whose unit follows.
       groups: the weights that learn; optimizers' moments follow as well.
       returns: what is learnt.
       plan: what XLA compiles; the measure is one of the pieces.
@@ -148,7 +157,7 @@ class Follower:
     self._returns = returns
     if not unit.is_auto:
       for net in networks.both:
-        net.unit.assign(unit.initial)
+        net.unit.assign(unit.initial * tf.ones_like(net.unit))
     self.stays = not unit.is_auto or not all(
       hasattr(net, "unit_changes") for net in networks.both
     )
@@ -188,8 +197,9 @@ class Follower:
     due = unit != self._networks.online.unit
     if self.stays:
       due &= is_first  # which weights to change is not known
+      unit = tf.where(is_first, unit, self._networks.online.unit)
     replicas.when(
-      due,
+      tf.reduce_any(due),
       lambda: change(self._networks.both, self._groups(), unit, is_first),
     )
 
@@ -202,18 +212,21 @@ def change(
   Args:
     networks: each with a `unit`.
     groups: the optimizers, whose moments change with the weights.
-    unit: [] the new unit.
+    unit: [] the new unit, or [D] units.
     is_first: whether there was none before. Then weights stay: what they made
       of nothing was noise, in no unit.
   """
   for net in networks:
     if hasattr(net, "unit_changes"):
-      for changed in net.unit_changes(unit):
+      known, stay = unit, is_first
+      if unit.shape.rank:  # a weight of a return that stays is multiplied by 1
+        known, stay = tf.where(is_first, net.unit, unit), tf.constant(False)
+      for changed in net.unit_changes(known):
         weight = changed.variable
-        moments.assign_unless(is_first, weight, changed.new)
+        moments.assign_unless(stay, weight, changed.new)
         for optimizer, weights in groups:
           if any(one is weight for one in weights):
-            moments.change(optimizer, changed, is_first)
+            moments.change(optimizer, changed, stay)
     net.unit.assign(unit)
 
 

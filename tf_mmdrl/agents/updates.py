@@ -24,13 +24,14 @@ class Update(NamedTuple):
 
   Attributes:
     loss_info: the loss, and `DqnLossInfo(td_loss, td_error)`, each [B].
-    auxiliary_loss: of weights that the loss has no gradient in, or 0.
+    auxiliary_loss: the loss of weights that the main loss has no gradient in,
+      or 0.
     predicted: distributions of the actions taken, in natural rewards.
     target: their Bellman targets.
-    bad: of `KINDS`, int64, how many of its values were not finite.
+    bad: for each of `KINDS`, int64: how many of its values were not finite.
     beyond_reach: [] share of it that the loss does not see, where it was looked
       at.
-    gradients: of the trainable weights, after clipping.
+    gradients: the gradients of the trainable weights, after clipping.
     finite: whether all in `bad` was, so that it may be applied.
   """
 
@@ -65,7 +66,7 @@ def stop_unless_finite(bad: Bad, step: tf.Tensor) -> Optional[tf.Operation]:
   """Raises InvalidArgumentError, naming what was not finite.
 
   Args:
-    bad: of an update.
+    bad: what was not finite in an update; see `Update`.
     step: the train step before it.
 
   Returns:
@@ -102,7 +103,7 @@ def summarize(
     update: the update.
     weights: the trainable weights.
     step: the train step.
-    unit: natural rewards of one unit of return.
+    unit: [] or [D] natural rewards of one unit of return.
     beyond_reach: share of the targets that the loss does not see.
     distributions: whether to write histograms of particles and losses.
     gradients: whether to write those of weights and gradients.
@@ -112,7 +113,7 @@ def summarize(
       "loss": update.loss_info.loss,
       "expected_return": tf.reduce_mean(update.predicted.mean()),
       "expected_target": tf.reduce_mean(update.target.mean()),
-      "unit": unit,
+      **_by_dimension("unit", unit),
       "beyond_reach": beyond_reach,
       "gradient_norm": tf.linalg.global_norm(update.gradients),
     },
@@ -131,3 +132,10 @@ def summarize(
     pairs = list(zip(update.gradients, weights))
     eager_utils.add_variables_summaries(pairs, step)
     eager_utils.add_gradients_summaries(pairs, step)
+
+
+def _by_dimension(name: str, value: tf.Tensor) -> Dict[str, tf.Tensor]:
+  """A number by its name, or those of D returns as name_0, name_1, ..."""
+  if not value.shape.rank:
+    return {name: value}
+  return {f"{name}_{i}": part for i, part in enumerate(tf.unstack(value))}

@@ -3,25 +3,28 @@
 import argparse
 import dataclasses
 
-from tf_mmdrl.cli import quiet
+from tf_mmdrl.cli import output, quiet
 from tf_mmdrl.core import algorithms
+
+EXAMPLE = "mmdrl agents iqn"
+PAGE = "docs/algorithms/README.md"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl agents`."""
-  parser.add_argument("name", nargs="?", help="the algorithm to show in full")
+  parser.add_argument(
+    "name",
+    nargs="?",
+    help="algorithm to show with its paper and settings; all of them in a list"
+    " if left out",
+  )
 
 
 def run(args: argparse.Namespace) -> int:
   """Lists the algorithms, or prints one's paper and settings."""
   if args.name is None:
-    names = algorithms.names()
-    with quiet.loading():
-      found = [algorithms.get(name) for name in names]
-    width = max(map(len, names))
-    for name, algorithm in zip(names, found):
-      print(f"{name:{width}}  {algorithm.summary}")
-      print(f"{'':{width}}  {algorithm.paper}")
+    rows = [(name, algorithms.summary(name)) for name in algorithms.names()]
+    print(*output.two_columns(rows), sep="\n")
     return 0
   algorithms.check_name(args.name)
   with quiet.loading():
@@ -31,7 +34,8 @@ def run(args: argparse.Namespace) -> int:
   print(f"train: mmdrl train --agent {args.name}")
   for field in dataclasses.fields(algorithm.settings):
     print(f"own:   agent.{field.name}={field.default}")
-    print(f"       {field.metadata['help']}")
+    text = field.metadata["help"]
+    print(*output.wrapped(text, "       ", "       "), sep="\n")
   for assignment in algorithm.assignments():
     print(f"sets:  {assignment}")
   if algorithm.published:

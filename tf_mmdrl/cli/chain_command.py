@@ -5,7 +5,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Dict, List, Sequence, Tuple
 
-from tf_mmdrl.cli import output, quiet
+from tf_mmdrl.cli import output, parsing, quiet
 from tf_mmdrl.core import errors, plotting, progress
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ _HEADS = ("mean", "2nd", "3rd", "4th", "5th", "6th")
 _LONG = 10  # the K from which on the summary averages
 
 
+EXAMPLE = "mmdrl chain --lengths 5,10 --seeds 5 -o out"
+PAGE = "docs/tabular.md"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl chain`."""
   parser.add_argument(
@@ -44,18 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     "--gamma", type=float, default=0.9, help="discount factor"
   )
   parser.add_argument(
-    "--iterations", type=int, default=15, help="iterations of a run"
-  )
-  parser.add_argument(
-    "--episodes", type=int, default=100, help="episodes of an iteration"
-  )
-  parser.add_argument(
-    "--rollouts",
-    type=int,
-    default=10_000,
-    help="Monte Carlo returns to compare with",
-  )
-  parser.add_argument(
     "--methods",
     default=",".join(_METHODS),
     help="methods to run, joined by commas",
@@ -66,6 +58,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     default=[],
     metavar="NAME",
     help="also run MMDRL with this kernel, such as exp_prod:3 or laplace:1",
+  )
+  _add_more(parser.add_argument_group(parsing.MORE))
+
+
+def _add_more(parser: argparse._ActionsContainer) -> None:
+  parser.add_argument(
+    "--iterations", type=int, default=15, help="iterations of a run"
+  )
+  parser.add_argument(
+    "--episodes", type=int, default=100, help="episodes of an iteration"
+  )
+  parser.add_argument(
+    "--rollouts",
+    type=int,
+    default=10_000,
+    help="Monte Carlo returns to compare with",
   )
   parser.add_argument(
     "--spread",

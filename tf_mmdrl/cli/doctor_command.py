@@ -13,7 +13,6 @@ from tf_mmdrl.train.config import Config
 # Kind of network -> the preset that its speed is measured with.
 _MEASURED = {"Nature": "atari", "small": "quickstart"}
 _LATEST = 10.0  # seconds after which no other network is tested; each compiles
-_BYTES = 1e9
 
 
 class Room(NamedTuple):
@@ -28,6 +27,10 @@ class Room(NamedTuple):
   replay: Optional[int] = None
   env_step: Optional[float] = None
   problem: str = ""
+
+
+EXAMPLE = "mmdrl doctor --no-speed"
+PAGE = "docs/training.md"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,8 +95,11 @@ def _machine(
     ("GPU", gpu),
     ("XLA", f"fails: {xla}" if xla else "compiles"),
     ("convolutions", f"by {onednn} outside XLA"),
-    ("free memory", "not known" if memory is None else _gigabytes(memory)),
-    ("free disk", f"{_gigabytes(checkup.free_disk())} in this directory"),
+    (
+      "free memory",
+      "not known" if memory is None else output.gigabytes(memory),
+    ),
+    ("free disk", f"{output.gigabytes(checkup.free_disk())} in this directory"),
   ]
   print(*output.two_columns(rows), sep="\n")
   broken = [
@@ -176,7 +182,10 @@ def _presets(
   for name, config in configs.items():
     room, size, fits = rooms[name], "-", ""
     if room.replay is not None:
-      size, lacking = _gigabytes(room.replay), _lacking(checkup, room.replay)
+      size, lacking = (
+        output.gigabytes(room.replay),
+        _lacking(checkup, room.replay),
+      )
       fits = "no" if lacking else "yes"
       if lacking:
         advice.append(
@@ -205,7 +214,7 @@ def _presets(
 
 
 def _lacking(checkup: Any, size: int) -> str:
-  """Of memory and disk, what has no room for so many bytes."""
+  """Says which of memory and disk has no room for so many bytes."""
   free = {"memory": checkup.free_memory(), "disk": checkup.free_disk()}
   return " and ".join(
     name for name, room in free.items() if room is not None and room < size
@@ -223,7 +232,7 @@ def _estimate(
   if kind not in speeds or room.env_step is None:
     return ""
   measured = configs[_MEASURED[kind]]
-  return _duration(
+  return output.duration(
     speed.run_seconds(
       config, speeds[kind], measured=measured, env_step=room.env_step
     )
@@ -235,12 +244,5 @@ def _load() -> str:
   return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "?"
 
 
-def _gigabytes(size: int) -> str:
-  return f"{size / _BYTES:,.2f} GB"
-
-
-def _duration(seconds: float) -> str:
-  for unit, length in (("days", 86400), ("h", 3600), ("min", 60)):
-    if seconds >= 2 * length:
-      return f"{seconds / length:.1f} {unit}"
-  return f"{seconds:.0f} s"
+def _free(size: Optional[int]) -> str:
+  return "not known" if size is None else output.gigabytes(size)

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Optional
 import numpy as np
 
 from tf_mmdrl.cli import game_flags, quiet
+from tf_mmdrl.core import progress
 
 if TYPE_CHECKING:
   from tf_mmdrl.evaluation.evaluator import Evaluation
   from tf_mmdrl.train.playing import ExportedPolicy
+
+
+EXAMPLE = "mmdrl evaluate runs/... --episodes 100 --score cvar:0.25"
+PAGE = "docs/training.md"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,12 +27,15 @@ def add_game_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds all but the place of the policy."""
   game_flags.add_arguments(parser)
   parser.add_argument(
-    "--episodes", help="games to play; as many as in the run if left out"
+    "--episodes",
+    metavar="N",
+    help="games to play; as many as in the run if left out",
   )
 
 
 def run(args: argparse.Namespace) -> int:
   """Plays, prints the scores, and compares them with the run's own."""
+  game_flags.check(args)
   with quiet.loading():
     from tf_mmdrl.train import playing
 
@@ -37,13 +45,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def evaluate(policy: "ExportedPolicy", args: argparse.Namespace) -> int:
-  """The same for a policy that is open already."""
+  """Does what `run` does, for a policy that is open already."""
   from tf_mmdrl.train import playing
 
   config = game_flags.wanted(policy, args)
   if args.episodes is not None:
     config = playing.for_episodes(config, args.episodes)
-  played = playing.evaluate(policy, config)
+  with progress.Progress(1.0, "evaluate") as shown:
+    played = playing.evaluate(policy, config, shown.update)
   _show(policy.number, played)
   if policy.config is None or config != policy.config.completed():
     return 0  # other games than the run's
@@ -55,12 +64,20 @@ def evaluate(policy: "ExportedPolicy", args: argparse.Namespace) -> int:
 
 
 def _show(number: int, played: "Evaluation") -> None:
-  error = np.std(played.scores) / np.sqrt(len(played.scores))
-  print(f"policy of step {number}, {len(played.scores)} games")
-  print(f"score: mean {played.mean:.2f} +- {error:.2f} (standard error)")
-  print(f"       median {np.median(played.scores):.2f}")
-  print(f"       from {min(played.scores):.2f} to {max(played.scores):.2f}")
-  print(f"steps: mean {np.mean(played.lengths):.0f}")
+  count = len(played.scores)
+  print(f"policy of step {number}, {count} {'game' if count == 1 else 'games'}")
+  if count == 1:  # one game says nothing of the spread of others
+    print(f"score: {played.mean:.2f}")
+  else:
+    error = np.std(played.scores, ddof=1) / np.sqrt(count)
+    print(f"score: mean {played.mean:.2f} +- {error:.2f} (standard error)")
+    print(f"       median {np.median(played.scores):.2f}")
+    print(f"       from {min(played.scores):.2f} to {max(played.scores):.2f}")
+  if played.vectors is not None:
+    parts = np.mean(played.vectors, axis=0)
+    print(f"vector: mean {', '.join(f'{part:.3f}' for part in parts)}")
+  mean = "" if count == 1 else "mean "
+  print(f"steps: {mean}{np.mean(played.lengths):.0f}")
   if played.cut:
     print(f"cut off: {played.cut} games that had not ended")
 

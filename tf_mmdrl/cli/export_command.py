@@ -6,6 +6,9 @@ import pathlib
 from tf_mmdrl.cli import quiet, run_argument
 from tf_mmdrl.core import errors
 
+EXAMPLE = "mmdrl export runs/... -o policies --format onnx"
+PAGE = "docs/serving.md"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl export`."""
@@ -32,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Exports, and prints where to."""
+  run_argument.require(args)
   with quiet.loading():
     from tf_mmdrl.train import exporting, runs
 

@@ -2,13 +2,16 @@
 
 import argparse
 import pathlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, List, Union
 
 from tf_mmdrl.cli import run_argument
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, run_files
+from tf_mmdrl.environments import names
+from tf_mmdrl.serving import directories
 from tf_mmdrl.train import config as configs
 
 if TYPE_CHECKING:
+  from tf_mmdrl.offline.target_policies import TargetPolicy
   from tf_mmdrl.train.playing import ExportedPolicy
 
 
@@ -28,44 +31,69 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--version",
     type=int,
-    help="step of the exported policy; the newest one if left out",
+    help="step of the exported policy; the newest if left out",
   )
   parser.add_argument(
-    "--env", help="environment to play; that of the run if left out"
+    "--env", help="environment to play; the run's if left out"
   )
   parser.add_argument(
-    "--epsilon", help="share of random actions; that of the run if left out"
+    "--epsilon",
+    metavar="X",
+    help="share of random actions; the run's if left out",
   )
   parser.add_argument(
-    "--seed", help="seed of the games; that of the run if left out"
+    "--seed", metavar="N", help="seed of the games; the run's if left out"
   )
   parser.add_argument(
     "--score",
+    metavar="NAME",
     help="what actions maximise: mean, cvar:0.25, mean_deviation:0.5,"
-    " wang:-0.75 or cpw:0.71; that of the run if left out",
+    " wang:-0.75 or cpw:0.71; the run's if left out",
   )
 
 
+def check(args: argparse.Namespace, *, is_run: bool = True) -> None:
+  """Raises what needs no TensorFlow to be known.
+
+  Args:
+    args: as `add_arguments` made them.
+    is_run: whether `args.path` may be a run.
+  """
+  path: pathlib.Path = args.path
+  if is_run and not (path / "config.json").exists():
+    if not directories.versions(path):
+      run_files.RunFiles(path).settings()
+  elif not is_run:
+    directories.find(path, args.version)
+  configs.check(configs.Config(), _settings(args))
+  if args.env is not None:
+    names.require(args.env)
+
+
 def wanted(
-  policy: "ExportedPolicy", args: argparse.Namespace
+  policy: "Union[ExportedPolicy, TargetPolicy]", args: argparse.Namespace
 ) -> configs.Config:
   """The run's configuration with what the flags change."""
   if policy.config is None and args.env is None:
     raise errors.UserError(
       "the policy does not say what it was made for; pass --env"
     )
+  recorded, named = policy.config or configs.Config(), configs.Config()
+  if args.env is not None:
+    recorded = recorded.replace(environment={"name": args.env})
+    named = named.replace(environment={"name": args.env})
+  configs.refuse_imports(recorded, {*args.imports, *configs.imported(named)})
+  return configs.change(recorded, _settings(args))
+
+
+def _settings(args: argparse.Namespace) -> List[str]:
+  """The flags that were given, as settings."""
   given = {
     "environment.name": args.env,
     "evaluation.epsilon": args.epsilon,
     "evaluation.score": args.score,
     "system.seed": args.seed,
   }
-  recorded, named = policy.config or configs.Config(), configs.Config()
-  if args.env is not None:
-    recorded = recorded.replace(environment={"name": args.env})
-    named = named.replace(environment={"name": args.env})
-  configs.refuse_imports(recorded, {*args.imports, *configs.imported(named)})
-  return configs.change(
-    recorded,
-    [f"{name}={value}" for name, value in given.items() if value is not None],
-  )
+  return [
+    f"{name}={value}" for name, value in given.items() if value is not None
+  ]

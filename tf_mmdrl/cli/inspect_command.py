@@ -1,53 +1,105 @@
-"""`mmdrl inspect`: what a run is and where it stands."""
+"""`mmdrl inspect`: where a run stands.
+
+All but the fingerprints is read from files without TensorFlow.
+"""
 
 import argparse
 import pathlib
+from typing import Iterator
 
 from tf_mmdrl.cli import quiet, run_argument
-from tf_mmdrl.core import run_records
-from tf_mmdrl.train import config as configs
+from tf_mmdrl.core import run_files, run_records, run_states, whole_files
+from tf_mmdrl.serving import directories
+
+EXAMPLE = "mmdrl inspect runs/CartPole-v1-mmdqn-classic-seed0"
+PAGE = "docs/training.md"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl inspect`."""
   run_argument.add(parser)
   parser.add_argument(
-    "--fingerprint", action="store_true", help="print only the fingerprint"
+    "--settings",
+    action="store_true",
+    help="also print the settings, the versions and the machine",
+  )
+  parser.add_argument(
+    "--fingerprint",
+    action="store_true",
+    help="print only the fingerprint of the newest checkpoint",
+  )
+  parser.add_argument(
+    "--all", action="store_true", help="print everything, part by part"
   )
 
 
 def run(args: argparse.Namespace) -> int:
   """Prints it; changes nothing, so a run under way may be inspected."""
+  files = run_argument.require(args)
+  run_records.check_config(files)
+  run_records.check_metrics(files)
+  if args.fingerprint:
+    _show_fingerprint(args, parts=False)
+    return 0
+  summary = run_states.read(files)
+  print(*_summary(summary, files), sep="\n")
+  if args.settings or args.all:
+    print(*_settings(files), sep="\n")
+  if args.all:
+    _show_fingerprint(args, parts=True)
+  return 0
+
+
+def _summary(
+  state: run_states.State, files: run_files.RunFiles
+) -> Iterator[str]:
+  identity = state.identity
+  yield (
+    f"{identity.agent} on {identity.environment}, seed {identity.seed},"
+    f" {state.activity}"
+  )
+  yield f"step: {state.step:,} of {state.steps:,}"
+  if state.score is None:
+    yield "score: not evaluated yet"
+  else:
+    yield (
+      f"score: {state.score:.2f} in the newest evaluation, {state.best:.2f} in"
+      f" the best, after {state.best_step:,} steps"
+    )
+  yield from run_states.describe_unit(files.rows())
+  counted = [f"{name}: {number:,}" for name, number in state.counted.items()]
+  if counted:
+    yield ", ".join(counted)
+  for step, path in run_records.checkpoints(files.checkpoints).items():
+    yield f"checkpoint {step}: {_damage(path) or 'whole'}"
+  exported = ", ".join(map(str, directories.versions(files.export)))
+  yield f"exported: {exported or 'nothing yet'}"
+
+
+def _damage(checkpoint: pathlib.Path) -> str:
+  """What is wrong with a checkpoint; its replay is not looked at."""
+  try:
+    run_records.verify(checkpoint)
+  except whole_files.DamagedFileError as error:
+    return str(error)
+  return ""
+
+
+def _settings(files: run_files.RunFiles) -> Iterator[str]:
+  for name, value in files.settings().items():
+    yield f"{name}={value}"
+  for name, value in files.surroundings():
+    yield f"{name}={value}"
+
+
+def _show_fingerprint(args: argparse.Namespace, *, parts: bool) -> None:
   with quiet.loading():
-    from tf_mmdrl import serving
-    from tf_mmdrl.train import metrics, runs
+    from tf_mmdrl.train import runs
 
   path = pathlib.Path(args.directory)
-  directory = run_argument.directory(args)
-  config = directory.config()
-  run_records.check_metrics(directory)
-  if args.fingerprint:
-    with runs.restored(path, args.imports) as state:
-      print(state.fingerprint())
-    return 0
-  for name, value in configs.fields(config):
-    print(f"{name}={value}")
-  for name, value in directory.surroundings():
-    print(f"{name}={value}")
-  for found in directory.list_checkpoints():
-    print(f"checkpoint {found.step}: {found.damage or 'whole'}")
-  exported = ", ".join(map(str, serving.versions(directory.export)))
-  print(f"exported: {exported or 'nothing yet'}")
   with runs.restored(path, args.imports) as state:
-    measured = state.metrics
-    print(f"step: {state.step} of {config.schedule.steps}")
-    print(f"updates: {state.updates}, episodes: {measured.episodes}")
-    if measured.best_score is not None:
-      print(f"best evaluation: {measured.best_score} at {measured.best_step}")
-    unit = float(state.agent.unit)
-    for line in metrics.describe_unit(measured.rows(), unit):
-      print(line)
-    for part, digest in state.fingerprints().items():
-      print(f"{part}: {digest}")
-    print(f"fingerprint: {state.fingerprint()}")
-  return 0
+    if parts:
+      for part, digest in state.fingerprints().items():
+        print(f"{part}: {digest}")
+      print("fingerprint: ", end="")
+    print(state.fingerprint())

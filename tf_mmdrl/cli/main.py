@@ -1,38 +1,45 @@
 """The `mmdrl` command: finds the subcommand, shows errors as one line.
 
-A subcommand is a module with `add_arguments(parser)` and `run(args) -> int`.
-It imports TensorFlow inside `run`, so that help and bad flags answer at once.
+A subcommand is a module with `add_arguments(parser)`, `run(args) -> int`, an
+`EXAMPLE` and the `PAGE` of its documentation. It imports TensorFlow inside
+`run`, so that help and bad flags answer at once.
 """
 
-import argparse
 import importlib
 import os
 import sys
-from typing import Optional, Sequence
+from typing import Any, Dict, Optional, Sequence
 
 from absl import logging  # noqa: F401  (its flags: --verbosity, --logtostderr)
-from absl.flags import argparse_flags
 
 from tf_mmdrl import version
+from tf_mmdrl.cli import parsing
 from tf_mmdrl.core import errors, exit_codes
 
 # Subcommand -> the line `mmdrl --help` shows for it.
 COMMANDS: dict[str, str] = {
   "train": "Train an agent, or go on with a run that was stopped.",
-  "inspect": "Show the settings, checkpoints, step and fingerprint of a run.",
+  "ls": "List runs with their state, step, score and age.",
+  "inspect": "Show where a run stands: its step, its score, its policies.",
   "evaluate": "Play games with a policy of a run and print the scores.",
   "export": "Export the newest policy of a run as a SavedModel.",
   "serve": "Serve exported policies over HTTP, as TensorFlow Serving does.",
   "play": "Play games with an exported policy without its run.",
-  "watch": "Write a video of games beside each action's return distribution.",
+  "watch": "Write a video of games beside the return distributions.",
+  "record": "Play policies and log their episodes as a data set.",
+  "ope": "Estimate what policies would return from logged data.",
   "agents": "List the algorithms, or show one with its paper and settings.",
   "sweep": "Train games x agents x seeds, or go on with such a sweep.",
+  "compare": "Print a table of agents with intervals over seeds.",
+  "tune": "Search settings by short runs, or go on with such a search.",
+  "cluster": "Start, join, show or stop a cluster of machines.",
   "report": "Write tables and figures of runs beside the published scores.",
   "tensorboard": "Start TensorBoard on runs, with the scores first.",
   "doctor": "Show what this machine has, what it lacks, and how fast it is.",
   "presets": "List the presets of training, or show one with all settings.",
   "chain": "Run the paper's chain experiment: learnt and exact moments.",
   "theory": "Measure what the paper's theorems claim.",
+  "completion": "Print what completes mmdrl at the Tab key of a shell.",
 }
 
 EXIT_OK = exit_codes.OK
@@ -45,8 +52,26 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
   """Runs the command line; returns the exit code."""
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow
   argv = sys.argv[1:] if argv is None else list(argv)
-  parser = _parser(argv)
-  args = parser.parse_args(argv)
+  parser = root_parser()
+  if not argv:
+    print(parser.format_help(), end="")
+    return EXIT_OK
+  name = next((word for word in argv if word in COMMANDS), None)
+  if name is None and not argv[0].startswith("-"):
+    print(
+      f"mmdrl: {errors.unknown_name('command', argv[0], COMMANDS)}",
+      file=sys.stderr,
+    )
+    return EXIT_BAD_INPUT
+  chosen: parsing.Parser = parser
+  if name is not None:
+    chosen = parser.commands[name]
+    load(name, chosen)
+  args, unknown = parser.parse_known_args(argv)
+  if unknown:
+    chosen.refuse(unknown)
+  if name is None:
+    parser.error("a command is wanted")
   try:
     return args.run(args)
   except errors.UserError as error:
@@ -67,19 +92,23 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     return EXIT_OK
 
 
-class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
-  """Shows defaults that say something."""
+class _RootParser(parsing.Parser):
+  """The parser of `mmdrl` itself.
 
-  def _get_help_string(self, action: argparse.Action) -> Optional[str]:
-    default = action.default
-    if default is None or default is False or default == []:
-      return action.help
-    return super()._get_help_string(action)
+  Attributes:
+    commands: their parsers, by name.
+  """
+
+  page = "docs/README.md"
+
+  def __init__(self, **keywords: Any):
+    super().__init__(**keywords)
+    self.commands: Dict[str, parsing.Parser] = {}
 
 
-def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-  # absl's, so that its own flags work too (mmdrl --helpfull lists them).
-  parser = argparse_flags.ArgumentParser(
+def root_parser() -> _RootParser:
+  """The parser, with commands that have no options yet: see `load`."""
+  parser = _RootParser(
     prog="mmdrl",
     description="Distributional RL via moment matching (MMDQN).",
   )
@@ -87,18 +116,20 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     "--version", action="version", version=f"%(prog)s {version.__version__}"
   )
   commands = parser.add_subparsers(
-    title="commands", metavar="COMMAND", required=True
+    title="commands",
+    metavar="COMMAND",
+    parser_class=parsing.Parser,
   )
-  wanted = next((word for word in argv if word in COMMANDS), None)
   for name, help_line in COMMANDS.items():
-    command = commands.add_parser(
-      name,
-      help=help_line,
-      description=help_line,
-      formatter_class=_Formatter,
+    parser.commands[name] = commands.add_parser(
+      name, help=help_line, description=help_line
     )
-    if name == wanted:  # the other modules stay unloaded
-      module = importlib.import_module(f"tf_mmdrl.cli.{name}_command")
-      module.add_arguments(command)
-      command.set_defaults(run=module.run)
   return parser
+
+
+def load(name: str, parser: parsing.Parser) -> None:
+  """Gives a command's parser its options; the other modules stay unloaded."""
+  module = importlib.import_module(f"tf_mmdrl.cli.{name}_command")
+  module.add_arguments(parser)
+  parser.example, parser.page = module.EXAMPLE, module.PAGE
+  parser.set_defaults(run=module.run)

@@ -80,3 +80,45 @@ def two_columns(rows: Sequence[Tuple[str, str]]) -> Iterator[str]:
       yield name
       name = ""
     yield from wrapped(text, f"{name:{widest}}  ", below)
+
+
+def table(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:
+  """Lines of a table that fits the terminal.
+
+  Args:
+    rows: cells; the first row is the heading. Where all do not fit, the first
+      column is cut in the middle, and then columns from the end are left out.
+    left: how many columns are aligned to the left.
+  """
+  widths = [max(map(len, column)) for column in zip(*rows)]
+  room = width()
+  while len(widths) > 2 and sum(widths[1:]) + 2 * len(widths) - 2 > room - 12:
+    widths.pop()
+  first = min(widths[0], room - sum(widths[1:]) - 2 * len(widths) + 2)
+  for row in rows:
+    cells = [f"{_cut(row[0], first):{first}}"]
+    for column, size in enumerate(widths[1:], 1):
+      aligned = "<" if column < left else ">"
+      cells.append(f"{row[column]:{aligned}{size}}")
+    yield "  ".join(cells).rstrip()
+
+
+def _cut(text: str, size: int) -> str:
+  """Its beginning and its end, if it is longer."""
+  if len(text) <= size:
+    return text
+  end = (size - 3) * 2 // 3  # the end tells more: the seed of a run
+  return text[: size - 3 - end] + "..." + text[len(text) - end :]
+
+
+def gigabytes(size: float) -> str:
+  """A number of bytes for people."""
+  return f"{size / 1e9:,.2f} GB"
+
+
+def duration(seconds: float) -> str:
+  """A time for people."""
+  for unit, length in (("days", 86400), ("h", 3600), ("min", 60)):
+    if seconds >= 2 * length:
+      return f"{seconds / length:.1f} {unit}"
+  return f"{seconds:.0f} s"

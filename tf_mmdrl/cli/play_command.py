@@ -3,8 +3,11 @@
 import argparse
 import pathlib
 
-from tf_mmdrl.cli import evaluate_command, quiet
+from tf_mmdrl.cli import evaluate_command, game_flags, quiet
 from tf_mmdrl.core import errors
+
+EXAMPLE = "mmdrl play policies --episodes 100"
+PAGE = "docs/serving.md"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
     raise errors.UserError(
       f"--risk {args.risk} is now --score cvar:{args.risk}"
     )
+  game_flags.check(args, is_run=False)
   with quiet.loading():
     from tf_mmdrl.train import playing
 

@@ -3,10 +3,14 @@
 import argparse
 import json
 
-from tf_mmdrl.cli import quiet
+from tf_mmdrl.cli import output, quiet
 from tf_mmdrl.core import algorithms
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import presets
+
+EXAMPLE = "mmdrl presets paper --agent iqn"
+PAGE = "docs/training.md"
+_WIDE = 120  # columns from which on a setting and its help share a line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,9 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
   """Lists the presets, or prints one."""
   if args.name is None:
-    width = max(map(len, presets.PRESETS))
-    for name, preset in presets.PRESETS.items():
-      print(f"{name:{width}}  {preset.summary}")
+    rows = [(name, preset.summary) for name, preset in presets.PRESETS.items()]
+    print(*output.two_columns(rows), sep="\n")
     return 0
   presets.check_name(args.name)
   if args.agent is not None:
@@ -38,8 +41,14 @@ def run(args: argparse.Namespace) -> int:
     print(json.dumps(configs.to_json(config), indent=2))
     return 0
   for name, value in configs.fields(config):
-    print(f"{name + '=' + str(value):48} {help_lines[name]}")
+    line = f"{name}={value}"
+    if output.width() < _WIDE:
+      print(line)
+      print(*output.wrapped(help_lines[name], "#   ", "#   "), sep="\n")
+    else:
+      print(f"{line:48} {help_lines[name]}")
   if args.name == presets.PUBLISHED and args.agent is None:
     others = ", ".join(algorithms.published_names())
-    print(f"# these are {config.agent.name}'s; --agent takes {others}")
+    text = f"these are {config.agent.name}'s; --agent takes {others}"
+    print(*output.wrapped(text, "# ", "# "), sep="\n")
   return 0

@@ -5,8 +5,11 @@ import pathlib
 import sys
 from typing import List
 
-from tf_mmdrl.cli import output
-from tf_mmdrl.core import errors, plotting
+from tf_mmdrl.cli import output, parsing
+from tf_mmdrl.core import errors, plotting, run_files
+
+EXAMPLE = "mmdrl report runs -o report"
+PAGE = "docs/reports.md"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +33,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="report on the paper's own table instead of on runs",
   )
   parser.add_argument(
+    "--baseline",
+    metavar="AGENT",
+    help="agent of the runs or of the paper to show improvement over",
+  )
+  parser.add_argument(
+    "--last",
+    metavar="K",
+    type=int,
+    default=0,
+    help="score a seed by the mean of its last K evaluations; 0: by its best",
+  )
+  parser.add_argument(
+    "--smooth",
+    metavar="K",
+    type=int,
+    default=1,
+    help="draw curves as means over K evaluations in a row; the paper takes 5",
+  )
+  _add_curves(parser.add_argument_group(parsing.MORE))
+
+
+def _add_curves(parser: argparse._ActionsContainer) -> None:
+  parser.add_argument(
     "--curves",
     metavar="FILE",
     action="append",
@@ -51,30 +77,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     default=250_000,
     help="agent steps between two scores of --curves",
   )
-  parser.add_argument(
-    "--baseline",
-    metavar="AGENT",
-    help="agent of the runs or of the paper to show improvement over",
-  )
-  parser.add_argument(
-    "--last",
-    metavar="K",
-    type=int,
-    default=0,
-    help="score a seed by the mean of its last K evaluations; 0: by its best",
-  )
-  parser.add_argument(
-    "--smooth",
-    metavar="K",
-    type=int,
-    default=1,
-    help="draw curves as means over K evaluations in a row; the paper takes 5",
-  )
 
 
 def run(args: argparse.Namespace) -> int:
   """Writes the report, and says where."""
   _check(args)
+  if args.runs:
+    run_files.find(args.runs)  # before a directory is made, or much is loaded
   from tf_mmdrl.report import assembly, intervals, page
 
   directory = output.directory(args.output)

@@ -4,6 +4,9 @@ import argparse
 import pathlib
 from typing import TYPE_CHECKING
 
+from tf_mmdrl.cli import parsing
+from tf_mmdrl.core import run_files
+
 if TYPE_CHECKING:
   from tf_mmdrl.train.run_directory import RunDirectory
 
@@ -15,8 +18,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def add_import(parser: argparse.ArgumentParser) -> None:
-  """Adds --import."""
-  parser.add_argument(
+  """Adds --import, which few need."""
+  parser.add_argument_group(parsing.MORE).add_argument(
     "--import",
     dest="imports",
     metavar="MODULE",
@@ -27,6 +30,13 @@ def add_import(parser: argparse.ArgumentParser) -> None:
       " environment MODULE:ID; none is imported unless it is named here"
     ),
   )
+
+
+def require(args: argparse.Namespace) -> run_files.RunFiles:
+  """Raises if RUN is no run, before the seconds that TensorFlow takes."""
+  files = run_files.RunFiles(pathlib.Path(args.directory))
+  files.settings()
+  return files
 
 
 def directory(args: argparse.Namespace) -> "RunDirectory":

@@ -7,8 +7,10 @@ import pathlib
 import signal
 from typing import TYPE_CHECKING, Any, Dict
 
-from tf_mmdrl.cli import quiet, server_access
-from tf_mmdrl.core import errors
+from tf_mmdrl.cli import parsing, quiet, server_access
+from tf_mmdrl.core import errors, optional
+from tf_mmdrl.environments import names
+from tf_mmdrl.serving import directories
 
 if TYPE_CHECKING:
   from tf_mmdrl.serving import server as servers
@@ -27,54 +29,65 @@ _POSITIVE = (
 )
 
 
+EXAMPLE = "mmdrl serve runs/.../export --games"
+PAGE = "docs/serving.md"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl serve`."""
   parser.add_argument(
-    "directory", metavar="DIR", help="of versions, from mmdrl export"
+    "directory", metavar="DIR", help="directory of versions from mmdrl export"
   )
-  parser.add_argument("--name", default="policy", help="of the model")
+  parser.add_argument("--name", default="policy", help="name of the model")
   parser.add_argument(
     "--host",
     default="127.0.0.1",
-    help="address to listen at; 0.0.0.0 lets other machines in",
-  )
-  parser.add_argument("--port", type=int, default=8501, help="0: any free one")
-  parser.add_argument(
-    "--versions", type=int, default=1, help="how many of the newest to serve"
+    help="address; 0.0.0.0 lets other machines in",
   )
   parser.add_argument(
-    "--poll", type=float, default=2.0, help="seconds between looks for newer"
+    "--port", type=int, default=8501, help="port; 0 takes any free one"
+  )
+  parser.add_argument(
+    "--games",
+    metavar="NAMES",
+    nargs="?",
+    const="",
+    help="let the page at / play its game, or those named, joined by commas",
   )
   _add_access(parser)
-  _add_limits(parser)
+  _add_limits(parser.add_argument_group(parsing.MORE))
 
 
 def _add_access(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--token-file",
     metavar="FILE",
-    help="answer only requests with the token in this file, sent as"
-    " Authorization: Bearer TOKEN",
+    help="answer only who sends Authorization: Bearer and its content",
   )
   parser.add_argument(
     "--certificate",
     metavar="FILE",
-    help="speak TLS with this certificate, a PEM file with its chain",
+    help="speak TLS by this certificate, a PEM file",
   )
   parser.add_argument(
     "--key",
     metavar="FILE",
-    help="private key of --certificate, a PEM file; in the certificate's file"
-    " if left out",
+    help="its private key, if that is in another PEM file",
   )
   parser.add_argument(
     "--insecure",
     action="store_true",
-    help="let other machines in with neither --token-file nor --certificate",
+    help="let everybody in, without --token-file and --certificate",
   )
 
 
-def _add_limits(parser: argparse.ArgumentParser) -> None:
+def _add_limits(parser: argparse._ActionsContainer) -> None:
+  parser.add_argument(
+    "--versions", type=int, default=1, help="how many of the newest to serve"
+  )
+  parser.add_argument(
+    "--poll", type=float, default=2.0, help="seconds between looks for newer"
+  )
   for flag, default, help_line in (
     ("--max-batch", 64, "observations in one run of the model"),
     ("--max-body", 8 * 2**20, "bytes of one request's body"),
@@ -95,19 +108,21 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
   """Serves until SIGTERM or Ctrl-C; what is under way is answered first."""
   _check(args)
-  try:
-    with quiet.loading():
-      from tf_mmdrl.serving import server as servers
-  except ModuleNotFoundError as error:
-    if error.name not in ("aiohttp", "orjson"):
-      raise
-    raise errors.UserError(
-      f"mmdrl serve needs {error.name}, which is not installed; run"
-      " pip install 'tf-mmdrl[serve]'"
-    ) from None
+  for module in ("aiohttp", "orjson"):
+    optional.require_there(module, use="servers", extra="serve")
   token = None
   if args.token_file is not None:
-    token = server_access.read_token(pathlib.Path(args.token_file))
+    token = server_access.read_token(pathlib.Path(args.token_file), _say)
+  directories.find(pathlib.Path(args.directory))
+  with quiet.loading():
+    from tf_mmdrl.serving import server as servers
+  games = None
+  if args.games is not None:
+    with quiet.loading():
+      from tf_mmdrl.train import served_games
+
+    chosen = [name.strip() for name in args.games.split(",") if name.strip()]
+    games = served_games.of_exports(pathlib.Path(args.directory), chosen)
   server = servers.Server(
     pathlib.Path(args.directory),
     name=args.name,
@@ -115,6 +130,7 @@ def run(args: argparse.Namespace) -> int:
     count=args.versions,
     poll_seconds=args.poll,
     token=token,
+    games=games,
     log=_say,
   )
   # What was imported lives on: Python need not look through it for garbage at
@@ -136,6 +152,7 @@ def limits(args: argparse.Namespace) -> "Limits":
     connections=args.max_connections,
     seconds=args.timeout,
     batch=args.max_batch,
+    tls=args.certificate is not None,
   )
 
 
@@ -157,6 +174,9 @@ def _check(args: argparse.Namespace) -> None:
     )
   if args.key is not None and args.certificate is None:
     raise errors.UserError("--key needs --certificate")
+  for name in (args.games or "").split(","):
+    if name.strip():
+      names.require(name.strip())
   _check_access(args)
 
 
@@ -197,11 +217,12 @@ async def _serve(server: "servers.Server", args: argparse.Namespace) -> None:
     tls = None
     if args.certificate is not None:
       key = None if args.key is None else pathlib.Path(args.key)
-      tls = server_access.tls(pathlib.Path(args.certificate), key)
+      tls = server_access.tls(pathlib.Path(args.certificate), key, _say)
     port = await server.start(args.host, args.port, tls)
     scheme = "http" if tls is None else "https"
     host = f"[{args.host}]" if ":" in args.host else args.host
     _say(f"serving at {scheme}://{host}:{port}/v1/models/{args.name}")
+    _say(f"page to watch it: {scheme}://{host}:{port}/")
     await stop.wait()
   finally:
     await server.stop()

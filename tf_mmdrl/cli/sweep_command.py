@@ -1,13 +1,20 @@
 """`mmdrl sweep`: games x agents x seeds."""
 
 import argparse
+import contextlib
+import functools
+import os
 import pathlib
-from typing import List
+from typing import Any, Iterator, List, Tuple
 
-from tf_mmdrl.cli import main, quiet, train_command
+from tf_mmdrl.cli import main, parsing, quiet, train_command
 from tf_mmdrl.core import algorithms, errors
 
 _MINATAR = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
+
+
+EXAMPLE = "mmdrl sweep --envs CartPole-v1 --agents dqn,mmdqn --seeds 0,1,2"
+PAGE = "docs/algorithms/README.md"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,12 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="[AGENT:]GROUP.FIELD=VALUE",
     help="changes a setting of every run, or of the runs of AGENT",
   )
-  parser.add_argument(
-    "--jobs", type=int, default=1, help="runs at the same time"
-  )
+  add_places(parser, "runs")
   parser.add_argument(
     "--run-dir", default="runs/sweep", help="directory of all runs of the sweep"
   )
+  add_shares(parser.add_argument_group(parsing.MORE))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,13 +58,8 @@ def run(args: argparse.Namespace) -> int:
   for name in names:
     algorithms.check_name(name)
   own = {name: _settings(args.set, name, names) for name in names}
-  if args.jobs < 1:
-    raise errors.UserError(f"--jobs must be at least 1, got {args.jobs}")
-  seeds = _split("--seeds", args.seeds)
-  if not all(seed.isdigit() for seed in seeds):
-    raise errors.UserError(
-      f"--seeds wants whole numbers joined by commas, got {args.seeds!r}"
-    )
+  check_places(args)
+  seeds = seeds_of(args.seeds)
   shared = ["--preset", args.preset] if args.preset else []
   if args.steps:
     shared += ["--steps", args.steps]
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
   jobs = sweeps.plan(
     directory,
     _split("--envs", args.envs),
-    list(map(int, seeds)),
+    seeds,
     {name: [*shared, *_flags(own[name])] for name in names},
   )
   parser = argparse.ArgumentParser()
@@ -77,12 +78,14 @@ def run(args: argparse.Namespace) -> int:
   for job in jobs:
     _, config = train_command.wanted(parser.parse_args(job.arguments))
     sweeps.check(config)
-  outcome = sweeps.run(
-    jobs,
-    directory,
-    at_once=args.jobs,
-    show=lambda line: print(line, flush=True),
-  )
+  with places(args) as (at_once, start):
+    outcome = sweeps.run(
+      jobs,
+      directory,
+      at_once=at_once,
+      show=lambda line: print(line, flush=True),
+      start=lambda job: start(job.arguments, job.directory, job.log),
+    )
   for line in sweeps.table(sweeps.finished(directory)):
     print(line)
   if outcome.failed:
@@ -94,6 +97,75 @@ def run(args: argparse.Namespace) -> int:
     print("not all runs are finished; run the same command to go on")
     return main.EXIT_STOPPED
   return main.EXIT_OK
+
+
+def add_places(parser: argparse.ArgumentParser, what: str) -> None:
+  """Adds the options that say where runs are made."""
+  parser.add_argument(
+    "--jobs",
+    type=int,
+    metavar="N",
+    help=f"{what} at the same time; 1, or what --cluster holds",
+  )
+
+
+def add_shares(parser: argparse._ActionsContainer) -> None:
+  """Adds the options of runs on other machines."""
+  parser.add_argument(
+    "--cluster",
+    metavar="ADDRESS",
+    help="HOST:PORT of machines that train and all see --run-dir",
+  )
+  parser.add_argument(
+    "--cpus", type=int, default=1, help="with --cluster: CPUs of each run"
+  )
+  parser.add_argument(
+    "--gpus", type=float, default=0, help="with --cluster: GPUs of each run"
+  )
+
+
+def check_places(args: argparse.Namespace) -> None:
+  """Raises if there is no room for a run."""
+  for flag in ("jobs", "cpus"):
+    value = getattr(args, flag)
+    if value is not None and value < 1:
+      raise errors.UserError(f"--{flag} must be at least 1, got {value}")
+
+
+@contextlib.contextmanager
+def places(args: argparse.Namespace) -> Iterator[Tuple[int, Any]]:
+  """How many runs at once, and what starts one: (arguments, directory, log)."""
+  if args.cluster is None:
+    from tf_mmdrl.train import run_process
+
+    at_once = args.jobs or 1
+    threads = max(1, (os.cpu_count() or 1) // at_once)
+    yield at_once, functools.partial(run_process.RunProcess, threads=threads)
+    return
+  from tf_mmdrl.cluster import connection
+
+  connection.require(args.cluster)
+  with connection.cluster(args.cluster):
+    from tf_mmdrl.cluster import run_host
+
+    run_host.require_room(args.cpus, args.gpus)
+    at_once = args.jobs or max(1, run_host.cpus_of_cluster() // args.cpus)
+    yield (
+      at_once,
+      functools.partial(
+        run_host.ClusterProcess, cpus=args.cpus, gpus=args.gpus
+      ),
+    )
+
+
+def seeds_of(text: str) -> List[int]:
+  """The whole numbers of `--seeds`."""
+  seeds = _split("--seeds", text)
+  if not all(seed.isdigit() for seed in seeds):
+    raise errors.UserError(
+      f"--seeds wants whole numbers joined by commas, got {text!r}"
+    )
+  return list(map(int, seeds))
 
 
 def _settings(texts: List[str], agent: str, agents: List[str]) -> List[str]:

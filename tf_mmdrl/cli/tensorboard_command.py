@@ -7,6 +7,9 @@ import threading
 from tf_mmdrl.cli import quiet
 from tf_mmdrl.core import errors, run_files
 
+EXAMPLE = "mmdrl tensorboard runs"
+PAGE = "docs/reports.md"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl tensorboard`."""

@@ -8,6 +8,10 @@ from tf_mmdrl.core import errors, plotting, progress
 _COLUMNS = ("claim", "setting", "measured", "bound", "holds")
 
 
+EXAMPLE = "mmdrl theory --mdps 100 -o out"
+PAGE = "docs/theory.md"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl theory`."""
   parser.add_argument(

@@ -1,13 +1,20 @@
 """`mmdrl train`: trains an agent, or goes on training it."""
 
 import argparse
+import contextlib
 import pathlib
-from typing import List, Optional, Tuple
+import shlex
+from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Tuple
 
-from tf_mmdrl.cli import main, quiet
-from tf_mmdrl.core import algorithms
+from tf_mmdrl.cli import dry_run, main, parsing, quiet
+from tf_mmdrl.core import algorithms, errors
+from tf_mmdrl.environments import names
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import presets
+
+if TYPE_CHECKING:
+  from tf_mmdrl.train import trainer
+  from tf_mmdrl.train.run_directory import RunDirectory
 
 # Flag -> the setting it is short for.
 _SHORT = {
@@ -16,7 +23,13 @@ _SHORT = {
   "steps": "schedule.steps",
   "seed": "system.seed",
   "num_envs": "environment.num_envs",
+  "actors": "system.actors",
+  "order": "system.order",
 }
+
+
+EXAMPLE = "mmdrl train --env Pong --agent iqn --seed 1"
+PAGE = "docs/training.md"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,28 +40,68 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument("--agent", help="the algorithm; mmdrl agents lists them")
   parser.add_argument(
     "--preset",
-    help=(
-      "the settings to begin with; mmdrl presets lists them; chosen by the"
-      " environment if left out"
-    ),
+    metavar="NAME",
+    help="settings to begin with, by the game if left out: mmdrl presets",
   )
   parser.add_argument(
-    "--steps", help="length of the run in agent steps, over all environments"
+    "--steps", metavar="N", help="length in steps, over all environments"
   )
-  parser.add_argument("--seed", help="seed of everything random in the run")
   parser.add_argument(
-    "--num-envs",
-    help="how many environments are played at the same time in training",
+    "--seed", metavar="N", help="seed of everything random in the run"
   )
   parser.add_argument(
     "--run-dir",
-    help="directory of the run; runs/GAME-AGENT-PRESET-seedSEED if left out",
+    metavar="DIR",
+    help="runs/GAME-AGENT-PRESET-seedSEED if left out",
+  )
+  parser.add_argument(
+    "--set",
+    action="append",
+    default=[],
+    metavar="SETTING",
+    help="GROUP.FIELD=VALUE, for any setting that mmdrl presets NAME shows",
+  )
+  parser.add_argument(
+    "--dry-run",
+    action="store_true",
+    help="show settings, memory, disk and time to expect; train nothing",
+  )
+  _add_more(parser.add_argument_group(parsing.MORE))
+
+
+def _add_more(parser: argparse._ActionsContainer) -> None:
+  parser.add_argument(
+    "--num-envs",
+    metavar="N",
+    help="how many environments are played at the same time in training",
+  )
+  parser.add_argument(
+    "--actors",
+    metavar="N",
+    help=(
+      "how many processes play, on this machine or with --cluster on several;"
+      " they share --num-envs"
+    ),
+  )
+  parser.add_argument(
+    "--cluster",
+    metavar="ADDRESS",
+    help="HOST:PORT that mmdrl cluster start printed; its machines play",
+  )
+  parser.add_argument(
+    "--order",
+    metavar="NAME",
+    help=(
+      "in which order the actors' chunks enter replay: exact, the same"
+      " everywhere, or free, as they come"
+    ),
   )
   parser.add_argument(
     "--xla",
     action=argparse.BooleanOptionalAction,
     help=(
-      "whether XLA compiles updates; the parts that it makes faster if left out"
+      "whether XLA compiles updates (or --no-xla); the parts that it makes"
+      " faster if left out"
     ),
   )
   parser.add_argument(
@@ -64,26 +117,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
       " another processor, which change the last bits of its numbers"
     ),
   )
-  parser.add_argument(
-    "--set",
-    action="append",
-    default=[],
-    metavar="GROUP.FIELD=VALUE",
-    help=(
-      "changes any setting, also several times; mmdrl presets NAME shows them"
-      " all"
-    ),
-  )
 
 
 def run(args: argparse.Namespace) -> int:
   """Trains; 0 at the end, EXIT_STOPPED after a signal."""
   preset, config = wanted(args)
+  _require_actors(args, config)
   path = pathlib.Path(args.run_dir or _default_directory(config, preset))
   with quiet.loading():
     from tf_mmdrl.train import run_directory, trainer
 
   trainer.configure_process(config)
+  if args.dry_run:
+    dry_run.show(config, path)
+    return main.EXIT_OK
   print(
     f"{config.agent.name} on {config.environment.name}, preset {preset},"
     f" {config.schedule.steps:,} steps; the run is in {path}"
@@ -94,12 +141,19 @@ def run(args: argparse.Namespace) -> int:
       f"note: learning starts at step {schedule.learning_starts:,}, so nothing"
       " will be learnt; set schedule.learning_starts or more steps"
     )
-  outcome = trainer.train(
-    config, run_directory.RunDirectory(path), strict=args.strict
-  )
+  directory = run_directory.RunDirectory(path)
+  with _actors(args, config) as hire:
+    outcome = trainer.train(config, directory, strict=args.strict, hire=hire)
   if not outcome.finished:
     print(f"stopped at step {outcome.step:,}; run the same command to go on")
     return main.EXIT_STOPPED
+  _show(outcome, directory)
+  return main.EXIT_OK
+
+
+def _show(outcome: "trainer.Outcome", directory: "RunDirectory") -> None:
+  """Says how a run ended, what it made, and what to do next."""
+  path = directory.path
   print(
     f"evaluation after {outcome.step:,} steps: {outcome.evaluation_score:.2f}"
   )
@@ -107,7 +161,38 @@ def run(args: argparse.Namespace) -> int:
   print(f"policy: {path}/export/{outcome.step}, curve: {path}/metrics.csv")
   if outcome.best_step != outcome.step:
     print(f"best policy: {path}/export/{outcome.best_step}")
-  return main.EXIT_OK
+  if directory.learning_curve.exists():
+    print(f"picture: {directory.learning_curve}")
+  # A path with blanks, or none of our own, must survive the shell.
+  print(f"next: mmdrl watch {shlex.quote(str(path))} -o game.mp4")
+
+
+def _require_actors(args: argparse.Namespace, config: configs.Config) -> None:
+  """Raises if those who shall play cannot be asked."""
+  if args.actors is not None or args.cluster is not None:
+    from tf_mmdrl.cluster import connection
+
+    connection.require(args.cluster)
+  elif config.system.order == "free":
+    raise errors.UserError(
+      "the order free needs actors in processes of their own; pass --actors N"
+    )
+
+
+@contextlib.contextmanager
+def _actors(
+  args: argparse.Namespace, config: configs.Config
+) -> Iterator[Optional[Any]]:
+  """What finds those who play; None for actors in this process."""
+  if args.actors is None and args.cluster is None:
+    yield None
+    return
+  from tf_mmdrl.cluster import connection
+
+  with connection.connected(args.cluster, config.system.actors):
+    from tf_mmdrl.cluster import crew
+
+    yield crew.hire(strict=args.strict)
 
 
 def wanted(args: argparse.Namespace) -> Tuple[str, configs.Config]:
@@ -117,6 +202,9 @@ def wanted(args: argparse.Namespace) -> Tuple[str, configs.Config]:
   agent = _agent(args)
   if agent is not None:
     algorithms.check_name(agent)
+  # Most mistakes show here, before the seconds that TensorFlow takes to load.
+  found = configs.check(presets.PRESETS[preset].config, _settings(args))
+  names.require(found.name)
   with quiet.loading():
     base = presets.get(preset, agent)
     return preset, configs.change(base, _settings(args))
@@ -150,16 +238,13 @@ def _settings(args: argparse.Namespace) -> List[str]:
 def _preset_for(env: Optional[str]) -> str:
   if env is None:
     return "quickstart"
-  with quiet.loading():
-    from tf_mmdrl import environments
-
   return {"atari": "atari", "minatar": "minatar"}.get(
-    environments.family(env), "classic"
+    names.family(env), "classic"
   )
 
 
 def _default_directory(config: configs.Config, preset: str) -> str:
-  """The same for the same command, so that it goes on with its run."""
+  """A directory that the same command chooses again, to go on with its run."""
   game = config.environment.name.replace("/", "-").replace(":", "-")
   name = f"{game}-{config.agent.name}-{preset}-seed{config.system.seed}"
   return f"runs/{name}"

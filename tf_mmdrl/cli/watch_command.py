@@ -4,7 +4,11 @@ import argparse
 import pathlib
 
 from tf_mmdrl.cli import game_flags, quiet
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, optional, progress
+
+EXAMPLE = "mmdrl watch runs/... -o game.mp4"
+PAGE = "docs/training.md"
+_FORMATS = (".gif", ".mp4")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,23 +37,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Plays, and writes the video."""
+  _check(args)
   with quiet.loading():
     from tf_mmdrl.train import playing, videos
 
-  videos.check_format(args.output, args.stills)
+  policy = playing.open_policy(args.path, args.version, args.imports)
+  config = game_flags.wanted(policy, args)
+  moments = []
+  with progress.Progress(args.max_steps, "playing") as shown:
+    for moment in videos.play(policy, config, args.episodes, args.max_steps):
+      moments.append(moment)
+      shown.update(len(moments), f"step {len(moments)}")
+  names = videos.names_of_actions(config, policy.num_actions)
+  with progress.Progress(len(moments), "drawing") as shown:
+    videos.write_video(moments, names, args.output, shown.update)
+  print(f"{args.output}: {len(moments)} steps, policy of step {policy.number}")
+  if args.stills is not None:
+    videos.write_stills(moments, names, args.stills)
+    print(args.stills)
+  return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+  """Raises before anything is loaded or played."""
+  if args.output.suffix not in _FORMATS:
+    raise errors.UserError(
+      f"a video ends in {' or '.join(_FORMATS)}, got {str(args.output)!r}"
+    )
+  if args.stills is not None and args.stills.suffix != ".png":
+    raise errors.UserError(f"stills end in .png, got {str(args.stills)!r}")
   for flag, number in (
     ("--episodes", args.episodes),
     ("--max-steps", args.max_steps),
   ):
     if number < 1:
       raise errors.UserError(f"{flag} must be at least 1, got {number}")
-  policy = playing.open_policy(args.path, args.version, args.imports)
-  config = game_flags.wanted(policy, args)
-  moments = list(videos.play(policy, config, args.episodes, args.max_steps))
-  names = videos.names_of_actions(config, policy.num_actions)
-  videos.write_video(moments, names, args.output)
-  print(f"{args.output}: {len(moments)} steps, policy of step {policy.number}")
-  if args.stills is not None:
-    videos.write_stills(moments, names, args.stills)
-    print(args.stills)
-  return 0
+  for module in ("matplotlib", "imageio"):
+    optional.require_there(module, use="videos", extra="plots")
+  game_flags.check(args)

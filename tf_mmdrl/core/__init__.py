@@ -1,7 +1,8 @@
 """What every other package may know: errors, checks, return distributions."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tf_mmdrl.core import lazy
 from tf_mmdrl.core.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
@@ -9,12 +10,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ReturnDistribution", "UserError", "unknown_name"]
 
-
-def __getattr__(name: str) -> Any:
-  # Loaded when asked for: commands that only show an error or some help should
-  # not wait seconds for TensorFlow.
-  if name == "ReturnDistribution":
-    from tf_mmdrl.core.return_distribution import ReturnDistribution
-
-    return ReturnDistribution
-  raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy.attributes(
+  __name__, {"ReturnDistribution": "return_distribution"}
+)

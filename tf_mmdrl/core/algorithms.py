@@ -1,36 +1,47 @@
 """What an algorithm is, and where each lies: one file, found by its name.
 
-The modules are imported when they are asked for, so that help needs no
-TensorFlow. Besides the names below, `package.module:NAME` is an algorithm of
-your own, and installed packages bring theirs by entry points of the group
-`tf_mmdrl.agents`.
+The modules are imported when they are asked for, so that help and the list of
+algorithms need no TensorFlow. Besides the names below, `package.module:NAME` is
+an algorithm of your own, and installed packages bring theirs by entry points of
+the group `tf_mmdrl.agents`.
 """
 
 import dataclasses
 import importlib.metadata
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Type
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Type,
+)
 
 from tf_mmdrl.core import errors, plugins, settings
 
 GROUP = "tf_mmdrl.agents"  # of entry points
 _ATTRIBUTE = "ALGORITHM"
 
-_MODULES: Dict[str, str] = {
-  name: f"tf_mmdrl.agents.{name}_agent"
-  for name in (
-    "dqn",
-    "double_dqn",
-    "c51",
-    "qrdqn",
-    "iqn",
-    "fqf",
-    "rainbow",
-    "mmdqn",
-    "implicit_mmdqn",
-    "weighted_mmdqn",
-    "adversarial_mmdqn",
-    "rainbow_mmdqn",
-  )
+# Name of an algorithm in agents/NAME_agent.py -> the summary that is there, for
+# `mmdrl agents` without TensorFlow.
+_OURS: Dict[str, str] = {
+  "dqn": "expected returns by Q-learning",
+  "double_dqn": "DQN whose online network chooses the target's action",
+  "c51": "weights of 51 fixed returns by projection and cross-entropy",
+  "qrdqn": "quantiles at even levels by quantile regression",
+  "iqn": "the quantile function at random levels",
+  "fqf": "quantiles at levels that the network proposes",
+  "rainbow": "C51, double, dueling, prioritised, n-step and noisy",
+  "mmdqn": "free particles by moment matching",
+  "implicit_mmdqn": "particles as images of draws, any number of them",
+  "weighted_mmdqn": "particles with learnt weights",
+  "adversarial_mmdqn": "the kernel learns to tell prediction and target apart",
+  "rainbow_mmdqn": (
+    "MMDQN, double, dueling, prioritised by MMD, n-step and noisy"
+  ),
+  "joint_mmdqn": "particles in R^D of several returns at once",
 }
 
 
@@ -39,11 +50,14 @@ class Run(NamedTuple):
 
   Attributes:
     num_particles: N: particles, quantiles or atoms of an action.
-    num_updates: of the whole run, for schedules over it.
+    num_updates: how many updates the whole run has, for schedules over it.
+    dimensions: D, if the environment's rewards are vectors; None if they are
+      numbers, or not known.
   """
 
   num_particles: int
   num_updates: int
+  dimensions: Optional[int] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +77,30 @@ class Settings(settings.Group):
     del run
     return {}
 
+  @property
+  def accrues_rewards(self) -> bool:
+    """Whether observations must hold the rewards that were earned so far."""
+    return False
+
+  def score(self, score: Any) -> Any:
+    """A score of numbers as one of what the head emits; see `policies`."""
+    return score
+
+  def worth(self, scores: Any) -> Any:
+    """What games are worth whose scores are vectors.
+
+    Args:
+      scores: [K, D] array.
+
+    Returns:
+      [K] what each is worth, and what all are together.
+    """
+    raise NotImplementedError
+
+  def numbers(self, returns: Any) -> Any:
+    """Return distributions as such of numbers: of a utility, if joint."""
+    return returns
+
 
 @dataclasses.dataclass(frozen=True)
 class Algorithm:
@@ -71,7 +109,7 @@ class Algorithm:
   Attributes:
     summary: one line.
     paper: who and when.
-    url: of the paper.
+    url: where the paper is.
     agent: the class of the agent, or a function with its arguments.
     settings: the algorithm's own.
     shared: `group.field` -> value: settings of all algorithms that choosing
@@ -100,11 +138,20 @@ class Algorithm:
 
 def names() -> List[str]:
   """The algorithms here, and those that installed packages bring."""
-  return [*_MODULES, *sorted(set(_entry_points()) - set(_MODULES))]
+  return [*_OURS, *sorted(set(_entry_points()) - set(_OURS))]
+
+
+def summary(name: str) -> str:
+  """What `mmdrl agents` says of one of `names()`; imports nothing."""
+  if is_ours(name):
+    return _OURS[name]
+  point = _entry_points()[name]
+  package = point.dist.name if point.dist else point.module
+  return f"of the package {package}"
 
 
 def published_names() -> List[str]:
-  """Those of them that have published hyperparameters; imports them all."""
+  """Names of algorithms with published hyperparameters; imports them all."""
   return [name for name in names() if get(name).published]
 
 
@@ -112,7 +159,7 @@ def get(name: str) -> Algorithm:
   """The algorithm of that name, or at `package.module:NAME`."""
   check_name(name)
   if is_ours(name):
-    place = f"{_MODULES[name]}:{_ATTRIBUTE}"
+    place = f"tf_mmdrl.agents.{name}_agent:{_ATTRIBUTE}"
   elif ":" in name:
     place = name
   else:
@@ -133,14 +180,14 @@ def with_setting(field: str) -> List[str]:
   """
   return [
     name
-    for name in _MODULES
+    for name in _OURS
     if any(own.name == field for own in dataclasses.fields(get(name).settings))
   ]
 
 
 def is_ours(name: str) -> bool:
   """Whether this library itself has an algorithm of that name."""
-  return name in _MODULES
+  return name in _OURS
 
 
 def check_name(name: str) -> None:

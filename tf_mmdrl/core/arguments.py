@@ -19,7 +19,7 @@ def accepted(cls: type, base: type) -> Set[str]:
 
   Args:
     cls: the class the user typed.
-    base: where to stop; its own keywords are not among them.
+    base: the class at which to stop; its own keywords are not among them.
 
   Returns:
     The names.

@@ -13,7 +13,7 @@ def require(module: str, *, use: str, extra: str) -> Any:
   Args:
     module: its name.
     use: who needs it, in the plural: "reports".
-    extra: of this package, which installs it.
+    extra: the extra of this package that installs it.
 
   Returns:
     The module.
@@ -21,12 +21,30 @@ def require(module: str, *, use: str, extra: str) -> Any:
   try:
     return importlib.import_module(module)
   except ImportError as error:
-    raise errors.UserError(
-      f"{use} need {error.name or module}, which is not installed; run"
-      f" pip install 'tf-mmdrl[{extra}]'"
-    ) from None
+    raise _missing(error.name or module, use, extra) from None
+
+
+def require_there(module: str, *, use: str, extra: str) -> None:
+  """Raises the same if there is no such module, and imports nothing.
+
+  For what should be said before the seconds that loading takes.
+
+  Args:
+    module: its name.
+    use: who needs it, in the plural: "reports".
+    extra: of this package, which installs it.
+  """
+  if not is_there(module):
+    raise _missing(module, use, extra)
 
 
 def is_there(module: str) -> bool:
   """Whether a module can be imported."""
   return importlib.util.find_spec(module) is not None
+
+
+def _missing(module: str, use: str, extra: str) -> errors.UserError:
+  return errors.UserError(
+    f"{use} need {module}, which is not installed; run"
+    f" pip install 'tf-mmdrl[{extra}]'"
+  )

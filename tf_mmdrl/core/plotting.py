@@ -68,7 +68,7 @@ def require_matplotlib(use: str = "figures", extra: str = "plots") -> Any:
 
   Args:
     use: who needs it, in the plural.
-    extra: of this package, which installs it.
+    extra: the extra of this package that installs it.
 
   Returns:
     The module.

@@ -17,7 +17,7 @@ def load(kind: str, place: str, wanted: type) -> Any:
 
   Args:
     kind: what it is, for messages: `"agent"`.
-    place: where.
+    place: where it is, `package.module:NAME`.
     wanted: the class that it must be of.
 
   Returns:

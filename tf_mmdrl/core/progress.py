@@ -3,10 +3,12 @@
 import shutil
 import sys
 import time
-from typing import Optional, TextIO
+from typing import List, Optional, TextIO
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BETWEEN_REWRITES = 0.1
+_WIDE = 80  # columns from which on there is a bar
+_BAR = 12
 
 
 class Progress:
@@ -15,6 +17,9 @@ class Progress:
   In a terminal one line is rewritten, cut to the terminal's width. Elsewhere
   (a log file, a pipe) a plain line appears at most every ten seconds. Use it as
   a context manager, so that the line is ended whatever happens.
+
+  Attributes:
+    draws: whether what is shown may have bars and curves.
   """
 
   def __init__(
@@ -37,6 +42,8 @@ class Progress:
     self._label = label
     self._stream = stream or sys.stderr
     self._terminal = self._stream.isatty()
+    encoding = getattr(self._stream, "encoding", None) or "ascii"
+    self.draws = self._terminal and encoding.lower().startswith("utf")
     self._start = time.monotonic()
     self._pace_since, self._pace_first = self._start, first
     self._next = self._start + (0 if self._terminal else _SECONDS_BETWEEN_LINES)
@@ -70,9 +77,7 @@ class Progress:
     if self._terminal:
       self._next = now + _SECONDS_BETWEEN_REWRITES
       width = shutil.get_terminal_size().columns - 1
-      while len(line) > width and ", " in line:  # whole parts, from the end
-        line = line.rpartition(", ")[0]
-      self._stream.write("\r" + line[:width].ljust(width))
+      self._stream.write("\r" + _fitting(line, width)[:width].ljust(width))
     else:
       self._next = now + _SECONDS_BETWEEN_LINES
       self._stream.write(line + "\n")
@@ -89,7 +94,7 @@ class Progress:
   def _line(self, done: float, text: str, now: float) -> str:
     share = min(1.0, done / self._total) if self._total else 1.0
     parts = [
-      f"{self._label}: {share:4.0%}",
+      f"{self._label}:{self._bar(share)} {share:4.0%}",
       f"{_clock(now - self._start)} gone",
     ]
     paced = done - self._pace_first
@@ -97,6 +102,32 @@ class Progress:
       left = (self._total - done) * (now - self._pace_since) / paced
       parts.append(f"{_clock(left)} left")
     return ", ".join(parts + ([text] if text else []))
+
+  def _bar(self, share: float) -> str:
+    """Where there is room for it."""
+    if not self.draws or shutil.get_terminal_size().columns < _WIDE:
+      return ""
+    full = int(share * _BAR)
+    return " " + "━" * full + "╌" * (_BAR - full)
+
+
+def _fitting(line: str, width: int) -> str:
+  """As many whole parts as fit, from the first on.
+
+  The time that is gone makes room where something else can be shown instead.
+  """
+  parts = line.split(", ")
+  shown = _first(parts, width)
+  rest = _first([part for part in parts if not part.endswith(" gone")], width)
+  has_gone = any(part.endswith(" gone") for part in shown)
+  return ", ".join(rest if len(rest) > len(shown) - has_gone else shown)
+
+
+def _first(parts: List[str], width: int) -> List[str]:
+  """Those that fit, at least one."""
+  while len(", ".join(parts)) > width and len(parts) > 1:
+    parts = parts[:-1]
+  return parts
 
 
 def _clock(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""The distribution of a return as weighted particles."""
+"""The distribution of a return, or of several at once, as particles."""
 
 from typing import Any, Callable, NamedTuple, Optional, Tuple, Union
 
@@ -23,15 +23,21 @@ class ReturnDistribution(NamedTuple):
   @classmethod
   def of(cls, output: Any) -> "ReturnDistribution":
     """The distribution in a network's output, which may be bare particles."""
-    if not isinstance(output, cls):
+    if not isinstance(output, ReturnDistribution):
       return cls(output)
-    return cls(*(None if isinstance(part, tuple) else part for part in output))
+    kind = type(output)  # the joint one knows itself
+    return kind(*(None if isinstance(part, tuple) else part for part in output))
 
   def as_nest(self) -> Any:
-    """The same for TensorFlow's nests, which take None for a leaf; see `of`."""
+    """This distribution as a nest; in nests of TensorFlow None is a leaf."""
     if self.log_weights is None and self.levels is None:
       return self.values
     return ReturnDistribution(*(() if part is None else part for part in self))
+
+  @property
+  def shape(self) -> tf.TensorShape:
+    """[..., N], of the weights; also of specs."""
+    return self.values.shape
 
   def mean(self) -> tf.Tensor:
     """[...] expected returns, Q if there is an action axis."""
@@ -140,7 +146,12 @@ class ReturnDistribution(NamedTuple):
     # round to ten bits.
     chosen = tf.one_hot(actions, self.values.shape[1], dtype=self.values.dtype)
     chosen = chosen[..., tf.newaxis]
-    return self._map(lambda part: tf.reduce_sum(chosen * part, axis=1))
+
+    def choose(part):
+      by = chosen if part.shape.rank == 3 else chosen[..., tf.newaxis]
+      return tf.reduce_sum(by * part, axis=1)
+
+    return self._map(choose)
 
   def stop_gradient(self) -> "ReturnDistribution":
     """The same distribution as a constant."""
@@ -148,8 +159,102 @@ class ReturnDistribution(NamedTuple):
 
   def _map(self, function) -> "ReturnDistribution":
     parts = (None if part is None else function(part) for part in self)
-    return ReturnDistribution(*parts)
+    return type(self)(*parts)
 
   def map_values(self, function) -> "ReturnDistribution":
     """The distribution of function(return)."""
     return self._replace(values=function(self.values))
+
+
+class JointReturnDistribution(ReturnDistribution):
+  """The joint distribution of D returns: particles are vectors.
+
+  What a scalar distribution is asked for in one number (a quantile, a CVaR) a
+  joint one has only after a utility has made one number of each particle; see
+  `utility`.
+
+  Attributes:
+    values: [..., N, D] particles.
+    log_weights: [..., N] log-weights, normalised over N; uniform if None.
+    levels: None.
+  """
+
+  __slots__ = ()
+
+  def as_nest(self) -> "JointReturnDistribution":
+    """The same for TensorFlow's nests; never bare particles.
+
+    Those of shape [B, A, N, D] could not be told from scalar ones [B, T, A, N].
+    """
+    return JointReturnDistribution(
+      *(() if part is None else part for part in self)
+    )
+
+  @property
+  def shape(self) -> tf.TensorShape:
+    """[..., N], of the weights."""
+    return self.values.shape[:-1]
+
+  @property
+  def dimensions(self) -> int:
+    """D."""
+    return self.values.shape[-1]
+
+  def weights(self) -> tf.Tensor:
+    """[..., N] probabilities of the particles."""
+    if self.log_weights is not None:
+      return tf.exp(self.log_weights)
+    number = tf.cast(tf.shape(self.values)[-2], self.values.dtype)
+    return tf.ones_like(self.values[..., 0]) / number
+
+  def mean(self) -> tf.Tensor:
+    """[..., D] expected returns."""
+    if self.log_weights is None:
+      return tf.reduce_mean(self.values, axis=-2)
+    return tf.reduce_sum(self.weights()[..., tf.newaxis] * self.values, axis=-2)
+
+  def deviation(self) -> tf.Tensor:
+    """[..., D] standard deviations of each return."""
+    centred = tf.square(self.values - self.mean()[..., tf.newaxis, :])
+    share = self.weights()[..., tf.newaxis]
+    return tf.sqrt(tf.reduce_sum(share * centred, axis=-2))
+
+  def correlation(self) -> tf.Tensor:
+    """[..., D, D] correlations; 0 with a return that does not vary."""
+    centred = self.values - self.mean()[..., tf.newaxis, :]
+    share = self.weights()[..., tf.newaxis]
+    covariance = tf.matmul(share * centred, centred, transpose_a=True)
+    size = tf.sqrt(tf.linalg.diag_part(covariance))
+    scale = size[..., tf.newaxis] * size[..., tf.newaxis, :]
+    return tf.math.divide_no_nan(covariance, scale)
+
+  def utility(
+    self, function: Callable[[tf.Tensor], tf.Tensor]
+  ) -> ReturnDistribution:
+    """The distribution of function(returns), a number of each particle.
+
+    Args:
+      function: [..., D] vectors -> [...] numbers.
+
+    Returns:
+      Distributions of [..., N].
+    """
+    return ReturnDistribution(function(self.values), self.log_weights)
+
+  def part(self, index: int) -> ReturnDistribution:
+    """The marginal distribution of one of the returns, [..., N]."""
+    return self.utility(lambda values: values[..., index])
+
+  def particle_at(self, share):
+    """Not for vectors: the order of particles says nothing about them."""
+    raise _needs_utility("a particle drawn")
+
+  def _sorted(self):
+    raise _needs_utility("a quantile or a CVaR")
+
+
+def _needs_utility(what: str) -> errors.UserError:
+  return errors.UserError(
+    f"{what} is wanted of a joint distribution of returns, whose particles are"
+    " vectors; make numbers of them first: distribution.utility(function)"
+  )

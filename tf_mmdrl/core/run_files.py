@@ -8,7 +8,16 @@ import csv
 import io
 import json
 import pathlib
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import (
+  Any,
+  Dict,
+  Iterator,
+  List,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Tuple,
+)
 
 from tf_mmdrl.core import errors
 
@@ -59,8 +68,13 @@ class RunFiles:
       ) from None
     except (OSError, ValueError) as error:
       raise self.unreadable(error) from None
+    except RecursionError:
+      raise self.unreadable("it is nested too deeply") from None
     if not isinstance(content, dict):
       raise self.unreadable(f"it holds a {type(content).__name__}")
+    for name in ("versions", "machine"):
+      if not isinstance(content.get(name, {}), dict):
+        raise self.unreadable(f"its {name} are {content[name]!r}")
     return content
 
   def settings(self) -> Dict[str, Any]:
@@ -76,6 +90,17 @@ class RunFiles:
       for field, value in fields.items()
     }
 
+  def surroundings(self) -> Iterator[Tuple[str, Any]]:
+    """Where it was last trained: `versions.NAME`, `machine.NAME`, the commit.
+
+    An older version's run has fewer of them.
+    """
+    content = self.description()
+    for group in ("versions", "machine"):
+      for name, value in content.get(group, {}).items():
+        yield f"{group}.{name}", value
+    yield "git_commit", content.get("git_commit")
+
   def identity(self) -> Identity:
     """The environment, the agent and the seed of the run."""
     settings = self.settings()
@@ -90,7 +115,7 @@ class RunFiles:
         f"the run in {str(self.path)!r} does not say its {error.args[0]}; it"
         " was changed by hand"
       ) from None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
       raise errors.UserError(
         f"the run in {str(self.path)!r} has system.seed"
         f" {settings['system.seed']!r}, which is no whole number; it was"

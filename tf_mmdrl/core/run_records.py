@@ -24,9 +24,9 @@ class Record(NamedTuple):
   """What a checkpoint says.
 
   Attributes:
-    step: where it was made.
-    settings: by group, as config.json has them; None if the version that made
-      it did not keep them.
+    step: the step at which it was made.
+    settings: the settings by group, as config.json has them; None if the
+      version that made it did not keep them.
     metrics: the file at that step.
   """
 
@@ -39,14 +39,42 @@ def checkpoints(directory: pathlib.Path) -> Dict[int, pathlib.Path]:
   """The checkpoints in a directory by step, newest first; damaged ones too."""
   if not directory.is_dir():
     return {}
-  paths = [p for p in directory.iterdir() if p.is_dir() and p.name.isdigit()]
-  steps = {int(path.name): path for path in paths}
+  steps = {
+    step: path
+    for path in directory.iterdir()
+    if (step := step_of(path.name)) is not None and path.is_dir()
+  }
   return {step: steps[step] for step in sorted(steps, reverse=True)}
+
+
+def name_of(step: int) -> str:
+  """What the directory of a checkpoint is called."""
+  return f"{step:012d}"
+
+
+def step_of(name: str) -> Optional[int]:
+  """The step of a checkpoint's directory; None if that is none's name."""
+  if not name.isdecimal():
+    return None
+  step = int(name)
+  # "64" and digits of other scripts are other names.
+  return step if name == name_of(step) else None
+
+
+def manifest(checkpoint: pathlib.Path) -> Dict[str, str]:
+  """The SHA-256 of each file of a checkpoint, by name."""
+  files = whole_files.read_json(checkpoint / MANIFEST).get("files")
+  if not isinstance(files, dict):
+    raise whole_files.DamagedFileError(
+      f"saved file {checkpoint / MANIFEST} is damaged: it does not list the"
+      " files of a checkpoint; go back to an older checkpoint"
+    )
+  return files
 
 
 def read(checkpoint: pathlib.Path, name: str) -> bytes:
   """A file of a checkpoint, if it is as it was written."""
-  files = whole_files.read_json(checkpoint / MANIFEST)["files"]
+  files = manifest(checkpoint)
   if name not in files:
     raise whole_files.DamagedFileError(
       f"saved file {checkpoint / name} is missing; go back to an older"
@@ -55,14 +83,21 @@ def read(checkpoint: pathlib.Path, name: str) -> bytes:
   return whole_files.read(checkpoint / name, files[name])
 
 
+def verify(checkpoint: pathlib.Path) -> pathlib.Path:
+  """The checkpoint, if every file of it is as it was written."""
+  for name, sha256 in manifest(checkpoint).items():
+    whole_files.read(checkpoint / name, sha256)
+  return checkpoint
+
+
 def newest(files: RunFiles) -> Optional[Record]:
   """The record in the newest whole checkpoint of a run, if it has any."""
   for step, path in checkpoints(files.checkpoints).items():
     try:
       content = json.loads(read(path, STATE))["content"]
       return Record(step, content.get("config"), read(path, METRICS))
-    except (whole_files.DamagedFileError, KeyError, TypeError):
-      continue  # or of a version that wrote it otherwise
+    except (ValueError, KeyError, TypeError, AttributeError):
+      continue  # damaged, or of a version that wrote it otherwise
   return None
 
 

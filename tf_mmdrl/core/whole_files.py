@@ -4,10 +4,12 @@ A file is a JSON header and zlib streams; reading one runs no code from it.
 """
 
 import ctypes
+import errno
 import hashlib
 import json
 import os
 import pathlib
+import shutil
 import struct
 import zlib
 from typing import Any, Dict
@@ -72,7 +74,9 @@ def write(path: pathlib.Path, data: bytes) -> None:
   """Writes a file so that after any crash it is complete or absent."""
   temporary = path.with_name(path.name + TEMPORARY)
   try:
-    with open(temporary, "wb") as file:
+    # Made anew: a link of that name would be followed to anywhere.
+    temporary.unlink(missing_ok=True)
+    with open(temporary, "xb") as file:
       file.write(data)
       file.flush()
       os.fsync(file.fileno())
@@ -88,7 +92,8 @@ def write_all(directory: pathlib.Path, contents: Dict[str, bytes]) -> None:
 
   Args:
     directory: an existing one.
-    contents: by name, with the folders in which they are to lie.
+    contents: the contents of files by name, with the folders in which they are
+      to lie.
   """
   temporary = {
     directory / f"{name}{TEMPORARY}": directory / name for name in contents
@@ -96,7 +101,11 @@ def write_all(directory: pathlib.Path, contents: Dict[str, bytes]) -> None:
   try:
     for path, content in zip(temporary, contents.values()):
       path.parent.mkdir(parents=True, exist_ok=True)
+      path.unlink(missing_ok=True)  # it may be a link
       path.write_bytes(content)
+    for final in temporary.values():
+      if final.is_dir():  # it would be found out half-way
+        raise IsADirectoryError(errno.EISDIR, "is a directory", str(final))
     for path, final in temporary.items():
       os.replace(path, final)
   finally:
@@ -117,6 +126,14 @@ def exchange(one: pathlib.Path, other: pathlib.Path) -> None:
   aside = one.with_name(f"{one.name}-old")
   os.rename(other, aside)
   os.rename(one, other)
+
+
+def remove(path: pathlib.Path) -> None:
+  """Removes what is there as far as it can: a directory with all, or a link."""
+  if path.is_dir() and not path.is_symlink():
+    shutil.rmtree(path, ignore_errors=True)
+  else:
+    path.unlink(missing_ok=True)
 
 
 def sync_directory(directory: pathlib.Path) -> None:
@@ -157,14 +174,15 @@ def read_json(path: pathlib.Path) -> Dict[str, Any]:
   try:
     line = json.loads(path.read_bytes())
     text = json.dumps(line["content"], sort_keys=True)
-    if digest(text.encode()) == line["sha256"]:
+    good = digest(text.encode()) == line["sha256"]
+    if good and isinstance(line["content"], dict):
       return line["content"]
   except OSError as error:
     raise DamagedFileError(
       f"saved file {path} cannot be read ({error.strerror}); go back to an"
       " older checkpoint"
     ) from error
-  except (ValueError, KeyError, TypeError):
+  except (ValueError, KeyError, TypeError, RecursionError):
     pass  # not JSON any more, or not ours: the same as a wrong checksum
   raise DamagedFileError(
     f"saved file {path} is damaged: its checksum is not the one written;"

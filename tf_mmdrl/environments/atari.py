@@ -12,13 +12,20 @@ from typing import Any, Optional
 
 import gymnasium
 import numpy as np
-from ale_py import roms, vector_env
+from ale_py import vector_env
 from tf_agents.specs import array_spec
 from tf_agents.trajectories import time_step as ts
 from tf_agents.typing import types
 
 from tf_mmdrl.core import errors, game_names
-from tf_mmdrl.environments import environment, exact_atari, snapshot, spaces
+from tf_mmdrl.environments import (
+  environment,
+  exact_atari,
+  names,
+  reward_parts,
+  snapshot,
+  spaces,
+)
 from tf_mmdrl.environments.atari_protocols import (
   AUTHORS_EVALUATION,
   AUTHORS_TRAINING,
@@ -40,13 +47,9 @@ __all__ = [
   "STICKY_TRAINING",
   "AtariEnvironment",
   "Protocol",
-  "games",
   "load",
   "rom_id",
 ]
-
-# These have no single-player mode, so ale-py registers no environment either.
-_TWO_PLAYERS = frozenset(["combat", "joust", "maze_craze", "warlords"])
 
 
 class AtariEnvironment(environment.Environment):
@@ -78,6 +81,9 @@ class AtariEnvironment(environment.Environment):
       raise errors.UserError(f"num_envs must be at least 1, got {num_envs}")
     self.protocol = protocol
     rom = rom_id(game)
+    self._amounts = (
+      reward_parts.sources(game) if protocol.split_rewards else None
+    )
     self._env: Any
     self._ale: Any
     if protocol.exact:
@@ -109,12 +115,17 @@ class AtariEnvironment(environment.Environment):
 
   @property
   def raw_reward(self) -> np.ndarray:
-    """[B] float32 rewards of the last step, before clipping."""
-    return self._info["raw_reward"]
+    """[B] float32 rewards of the last step, before clipping; or [B, D]."""
+    return self._parts(self._info["raw_reward"])
 
   def observation_spec(self) -> types.NestedArraySpec:
     """[screen_size, screen_size, stack] uint8."""
     return self._observation_spec
+
+  def reward_spec(self) -> types.NestedArraySpec:
+    """A number, or a vector with a part for each source of reward."""
+    shape = () if self._amounts is None else (len(self._amounts),)
+    return array_spec.ArraySpec(shape, np.float32, "reward")
 
   def action_spec(self) -> types.NestedArraySpec:
     """[] int64, from 0 to the number of actions - 1."""
@@ -225,13 +236,20 @@ class AtariEnvironment(environment.Environment):
       "life_lost": life_lost,
     }
     over = terminated | life_lost if self.protocol.life_loss else terminated
+    reward = self._parts(raw_reward)
     return ts.TimeStep(
       step_type,
       # Rewards are whole numbers: clipped to [-1, 1] they are their sign.
-      np.sign(raw_reward) if self.protocol.clip_rewards else raw_reward,
+      np.sign(reward) if self.protocol.clip_rewards else reward,
       (~over).astype(np.float32),
       self._stacks,
     )
+
+  def _parts(self, rewards: np.ndarray) -> np.ndarray:
+    """[B] rewards, or [B, D] if they are taken apart."""
+    if self._amounts is None:
+      return rewards
+    return reward_parts.split(rewards, self._amounts)
 
 
 def _shifted(stacks: np.ndarray) -> np.ndarray:
@@ -309,15 +327,6 @@ def load(
   )
 
 
-def games() -> dict[str, str]:
-  """The name of each game, `"SpaceInvaders"`, and ale-py's id for it."""
-  return {
-    rom.title().replace("_", ""): rom
-    for rom in sorted(roms.get_all_rom_ids())
-    if rom not in _TWO_PLAYERS
-  }
-
-
 def rom_id(game: str) -> str:
   """ale-py's id for a game, `"space_invaders"`, from any spelling of it."""
-  return game_names.find("Atari game", game, games())
+  return game_names.find("Atari game", game, names.atari_games())

@@ -33,6 +33,8 @@ class Protocol:
       1 to `noop_max`; `life_loss` also stops the frame skip and clears the
       stack; `max_frames` are counted in agent steps, and a game cut off there
       has discount 0.
+    split_rewards: whether rewards are vectors, a part for each of the game's
+      sources of reward; see `reward_parts`. Each part is clipped by itself.
   """
 
   frame_skip: int = 4
@@ -46,6 +48,7 @@ class Protocol:
   max_frames: int = 108_000
   full_action_space: bool = False
   exact: bool = False
+  split_rewards: bool = False
 
   def __post_init__(self):
     for name in ("frame_skip", "screen_size", "stack", "max_frames"):

@@ -27,6 +27,11 @@ class MisbehavedError(errors.UserError):
 class Checked(gymnasium.Wrapper):
   """Raises `MisbehavedError` instead of passing on what does not fit."""
 
+  def __init__(self, env: gymnasium.Env, reward_shape: tuple[int, ...] = ()):
+    """Wraps an environment whose rewards are numbers, or vectors (D,)."""
+    super().__init__(env)
+    self._reward_shape = reward_shape
+
   def reset(self, *, seed=None, options=None):
     """Starts an episode."""
     result = calling(self.env.reset, seed=seed, options=options)
@@ -36,7 +41,7 @@ class Checked(gymnasium.Wrapper):
   def step(self, action):
     """Plays one step."""
     result = calling(self.env.step, action)
-    check_step(result, self.observation_space)
+    check_step(result, self.observation_space, self._reward_shape)
     return result
 
 
@@ -83,7 +88,9 @@ def check_reset(result: Any, space: spaces.Space) -> None:
   check_observation(result[0], space)
 
 
-def check_step(result: Any, space: spaces.Space) -> None:
+def check_step(
+  result: Any, space: spaces.Space, reward_shape: tuple[int, ...] = ()
+) -> None:
   """Raises unless `step` returned its five parts, each of its kind."""
   if not isinstance(result, tuple) or len(result) != 5:
     raise MisbehavedError(
@@ -92,7 +99,9 @@ def check_step(result: Any, space: spaces.Space) -> None:
     )
   observation, reward, terminated, truncated, _ = result
   check_observation(observation, space)
-  if not isinstance(reward, (numbers.Real, np.bool_)) and not (
+  if reward_shape:
+    _check_vector_reward(reward, reward_shape)
+  elif not isinstance(reward, (numbers.Real, np.bool_)) and not (
     isinstance(reward, np.ndarray)
     and not reward.shape
     and reward.dtype.kind in "fiub"
@@ -105,6 +114,18 @@ def check_step(result: Any, space: spaces.Space) -> None:
       raise MisbehavedError(
         f"the environment's {name} must be true or false, it is {_shown(value)}"
       )
+
+
+def _check_vector_reward(reward: Any, shape: tuple[int, ...]) -> None:
+  try:
+    array = np.asarray(reward)
+  except ValueError:  # lists of unequal lengths
+    array = np.asarray(None)
+  if array.shape != shape or array.dtype.kind not in "fiub":
+    raise MisbehavedError(
+      f"the environment's reward must be a vector of {shape[0]} numbers, as its"
+      f" reward_space says, it is {_shown(reward)}"
+    )
 
 
 def check_observation(value: Any, space: spaces.Space) -> None:

@@ -33,6 +33,8 @@ class Environment(py_environment.PyEnvironment):
   def raw_reward(self) -> np.ndarray:
     """[] or [B] float32 rewards of the last step, before any clipping.
 
+    Vector rewards are [D] or [B, D].
+
     A score is their sum up to a LAST step: LAST is always the end of a whole
     game, whatever counts as an end for learning.
     """

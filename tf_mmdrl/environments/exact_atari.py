@@ -114,12 +114,12 @@ class Emulators:
 
 
 class Emulator:
-  """One game.
+  """An emulator that plays one game.
 
   Attributes:
     actions: what the numbers of actions mean.
-    lives: those left.
-    life_lost: whether the last step lost one.
+    lives: how many lives are left.
+    life_lost: whether the last step lost a life.
     over: whether the game has ended or was cut off.
   """
 

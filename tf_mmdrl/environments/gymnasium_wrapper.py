@@ -1,15 +1,18 @@
 """Any Gymnasium environment as a TF-Agents `PyEnvironment`."""
 
+import functools
 from typing import Any, Optional, Union
 
 import gymnasium
 import numpy as np
 from gymnasium import vector
+from tf_agents.specs import array_spec
 from tf_agents.trajectories import time_step as ts
 from tf_agents.typing import types
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.environments import checked, environment, snapshot, spaces
+from tf_mmdrl.environments.accrued_rewards import AccruedRewards
 
 
 class GymnasiumWrapper(environment.Environment):
@@ -20,6 +23,9 @@ class GymnasiumWrapper(environment.Environment):
 
   A vector environment becomes a batched one: its NEXT_STEP autoreset is this
   very rule, for each of its environments.
+
+  An environment with a one-dimensional `reward_space`, as mo-gymnasium's have,
+  gives rewards that are vectors [D].
   """
 
   def __init__(
@@ -40,9 +46,10 @@ class GymnasiumWrapper(environment.Environment):
     self._batch = (env.num_envs,) if isinstance(env, vector.VectorEnv) else ()
     super().__init__(seed=seed, handle_auto_reset=not self._batch)
     self._env = env
+    self._reward_shape = _reward_shape(env)
     if isinstance(env, vector.VectorEnv):
       _require_next_step(env)
-      _check_each(env)
+      _check_each(env, self._reward_shape)
       observation_space = env.single_observation_space
       self._action_space = env.single_action_space
     else:
@@ -77,6 +84,10 @@ class GymnasiumWrapper(environment.Environment):
   def action_spec(self) -> types.NestedArraySpec:
     """The action space as array specs."""
     return self._action_spec
+
+  def reward_spec(self) -> types.NestedArraySpec:
+    """A number, or a vector [D] of numbers."""
+    return array_spec.ArraySpec(self._reward_shape, np.float32, "reward")
 
   def render(self, mode: str = "rgb_array") -> Any:
     """The picture of the current state, [H, W, 3] uint8; a tuple of B."""
@@ -124,7 +135,9 @@ class GymnasiumWrapper(environment.Environment):
     observation, self._info = result
     self._next_seed = None
     return ts.restart(
-      spaces.to_arrays(observation, self._observation_spec), self.batch_size
+      spaces.to_arrays(observation, self._observation_spec),
+      self.batch_size,
+      self.reward_spec() if self._reward_shape else None,
     )
 
   def _step(self, action: types.NestedArray) -> ts.TimeStep:
@@ -135,21 +148,50 @@ class GymnasiumWrapper(environment.Environment):
       self._env.step, spaces.to_gymnasium(action, self._action_space)
     )
     if not self._batch:
-      checked.check_step(result, self._env.observation_space)
+      checked.check_step(
+        result, self._env.observation_space, self._reward_shape
+      )
     observation, reward, terminated, truncated, self._info = result
+    no_reward = np.expand_dims(first, -1) if self._reward_shape else first
     return ts.TimeStep(
       spaces.step_type(first, np.logical_or(terminated, truncated)),
-      np.where(first, 0, np.asarray(reward)).astype(np.float32),
+      np.where(no_reward, 0, np.asarray(reward)).astype(np.float32),
       np.where(first, 1, np.logical_not(terminated)).astype(np.float32),
       spaces.to_arrays(observation, self._observation_spec),
     )
 
 
-def _check_each(env: vector.VectorEnv) -> None:
+def _reward_shape(env: Any) -> tuple[int, ...]:
+  """() of rewards that are numbers, (D,) of vectors."""
+  single = env.unwrapped
+  if isinstance(single, vector.SyncVectorEnv):
+    single = single.envs[0].unwrapped
+  space = getattr(single, "reward_space", None)
+  if space is None or not space.shape:
+    return ()
+  if len(space.shape) > 1:
+    raise errors.UserError(
+      f"rewards must be numbers or vectors, got arrays of {space.shape};"
+      " flatten them in the environment"
+    )
+  if isinstance(env, vector.VectorEnv):
+    if not isinstance(env.unwrapped, vector.SyncVectorEnv):
+      raise errors.UserError(
+        "vector rewards want environments that are stepped one after another,"
+        f" got {type(env.unwrapped).__name__}; pass vectorization_mode='sync'"
+      )
+    # Gymnasium makes room for one number of each.
+    env.unwrapped._rewards = np.zeros((env.num_envs, *space.shape), np.float64)
+  return space.shape
+
+
+def _check_each(env: vector.VectorEnv, reward_shape: tuple[int, ...]) -> None:
   """Checks single environments before a vector converts what they give."""
   if type(env.unwrapped) is vector.SyncVectorEnv:
     env.unwrapped.envs = [
-      each if isinstance(each, checked.Checked) else checked.Checked(each)
+      each
+      if isinstance(each, checked.Checked)
+      else checked.Checked(each, reward_shape)
       for each in env.unwrapped.envs
     ]
 
@@ -178,6 +220,7 @@ def load(
   *,
   num_envs: Optional[int] = None,
   seed: Optional[int] = None,
+  accrued_gamma: Optional[float] = None,
   **options: Any,
 ) -> GymnasiumWrapper:
   """Makes a registered Gymnasium environment for TF-Agents.
@@ -186,15 +229,27 @@ def load(
     env_id: the id Gymnasium knows it by, for example `"CartPole-v1"`.
     num_envs: B, to step that many at once; without it, one that is not batched.
     seed: equal seeds and actions give equal episodes.
+    accrued_gamma: if given, observations end with the rewards earned so far,
+      discounted by this; see `accrued_rewards`.
     **options: go to `gymnasium.make` or `make_vec`: `render_mode`,
       `max_episode_steps`, `vectorization_mode` and the environment's own.
 
   Returns:
     The environment; batched if `num_envs` was given.
   """
+  wrappers = []
+  if accrued_gamma is not None:
+    # No lambda: exact states can be saved of a partial.
+    wrappers.append(functools.partial(AccruedRewards, gamma=accrued_gamma))
   if num_envs is None:
     env = _make(gymnasium.make, env_id, **options)
+    for wrap in wrappers:
+      env = wrap(env)
   else:
+    more: dict[str, Any] = {}
+    if wrappers:  # of each environment: not for those that are vectors
+      more = {"wrappers": wrappers, "vectorization_mode": "sync"}
+    options = {**options, **more}
     env = _make(gymnasium.make_vec, env_id, num_envs=num_envs, **options)
   return GymnasiumWrapper(env, seed=seed)
 

@@ -11,15 +11,8 @@ from gymnasium import spaces
 
 from tf_mmdrl.core import game_names, optional
 from tf_mmdrl.environments import gymnasium_wrapper
+from tf_mmdrl.environments.names import MINATAR_GAMES as GAMES
 
-# The name of each game, and of its module in the package.
-GAMES = {
-  "Asterix": "asterix",
-  "Breakout": "breakout",
-  "Freeway": "freeway",
-  "Seaquest": "seaquest",
-  "SpaceInvaders": "space_invaders",
-}
 _NUM_ACTIONS = 6
 _CELL = 16  # pixels of a rendered cell, each way
 # One colour for nothing and one for each channel; Seaquest has ten.
@@ -140,7 +133,7 @@ def load(
     game: `"Breakout"`, `"space_invaders"`, `"MinAtar/Asterix-v1"`, ...
     num_envs: B, to step that many games at once.
     seed: equal seeds and actions give equal games.
-    **options: of `MinAtar`, and `max_episode_steps`.
+    **options: those of `MinAtar`, and `max_episode_steps`.
 
   Returns:
     The environment; batched if `num_envs` was given.

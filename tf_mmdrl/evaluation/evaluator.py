@@ -1,7 +1,15 @@
 """Evaluates a policy on whole games, as many in each environment."""
 
 import itertools
-from typing import Callable, Iterator, List, NamedTuple, Protocol
+from typing import (
+  Callable,
+  Iterator,
+  List,
+  NamedTuple,
+  Optional,
+  Protocol,
+  Tuple,
+)
 
 import numpy as np
 from tf_agents.trajectories import time_step as ts
@@ -10,6 +18,9 @@ from tf_mmdrl import environments
 from tf_mmdrl.core import specs
 from tf_mmdrl.environments import checked
 from tf_mmdrl.policies.player import Act, ArrayPlayer
+
+# [K, D] scores of games -> what each is worth, [K], and all of them together.
+Worth = Callable[[np.ndarray], Tuple[np.ndarray, float]]
 
 
 class Plan(Protocol):
@@ -36,19 +47,24 @@ class Evaluation(NamedTuple):
   """What an evaluation found.
 
   Attributes:
-    scores: of every game that counts, unclipped.
-    lengths: their steps.
+    scores: the score of every game that counts, unclipped; what it is worth,
+      if its rewards were vectors.
+    lengths: how many steps each of these games took.
     cut: how many of them had not ended when they were as long as may be.
+    vectors: [K, D] sums of the games' rewards, if these were vectors.
+    worth: of all games together, if so.
   """
 
   scores: List[float]
   lengths: List[int]
   cut: int = 0
+  vectors: Optional[np.ndarray] = None
+  worth: Optional[float] = None
 
   @property
   def mean(self) -> float:
-    """The average score."""
-    return float(np.mean(self.scores))
+    """The average score, or what vectors of scores are worth together."""
+    return float(np.mean(self.scores)) if self.worth is None else self.worth
 
 
 class Turn(NamedTuple):
@@ -56,7 +72,7 @@ class Turn(NamedTuple):
 
   Attributes:
     time_step: what the environments show.
-    reward: [B] raw rewards that came with it; 0 at first.
+    reward: [B] or [B, D] raw rewards that came with it; 0 at first.
     actions: [B] what the policy chose to do next.
   """
 
@@ -74,16 +90,20 @@ class Evaluator:
     act: Act,
     plan: Plan,
     seed: int,
+    worth: Optional[Worth] = None,
   ):
     """Plays nothing yet.
 
     Args:
       environment: batched, with a seed, its rewards unclipped.
-      act: of a `Player`, or `by_scores`.
-      plan: how many games, and how.
-      seed: of the random actions.
+      act: how actions are chosen: `Player.act`, or what `by_scores` makes.
+      plan: how many games to play, and how.
+      seed: the seed of the random actions.
+      worth: what games are worth whose scores are vectors [K, D]: [K] numbers,
+        and the number of all together. It is asked for such scores only.
     """
     self._environment = environment
+    self._worth = worth
     self._plan = plan
     self._seed = seed
     num_actions = specs.num_actions(environment.action_spec())
@@ -94,27 +114,31 @@ class Evaluator:
     step: int,
     stop: Callable[[], bool] = lambda: False,
     watch: Callable[[ts.TimeStep], None] = lambda time_step: None,
+    progress: Callable[[float], None] = lambda share: None,
   ) -> Evaluation:
-    """Plays.
+    """Plays the games of an evaluation.
 
     A fixed number of games, or of steps, falls to each environment. To count
     whichever games end first would favour short ones.
 
     Args:
-      step: of the run; it decides the games together with the seed.
+      step: the step of the run; together with the seed it decides the games.
       stop: asked at every step whether to break off.
       watch: shown every time step.
+      progress: told, at every step, the share that is done.
 
     Returns:
       The games; incomplete if broken off.
     """
-    tally = _Tally(self._environment.batch_size, self._plan)
+    shape = self._environment.reward_spec().shape
+    tally = _Tally(self._environment.batch_size, self._plan, shape)
     for turn in self.turns(step):
       tally.add(turn.time_step, turn.reward)
       watch(turn.time_step)
+      progress(tally.share)
       if tally.done or stop():
         break
-    return tally.result()
+    return tally.result(self._worth)
 
   def turns(self, step: int) -> Iterator[Turn]:
     """Plays on for as long as it is asked to.
@@ -123,14 +147,15 @@ class Evaluator:
     environments can be drawn as they were when it was chosen.
 
     Args:
-      step: of the run; it decides the games together with the seed.
+      step: the step of the run; together with the seed it decides the games.
 
     Yields:
       The turns, from the first time step on.
     """
     play = self._player.reseeded(self._seed, step)
     time_step = self._environment.rebuild(step)
-    reward = np.zeros([self._environment.batch_size])
+    shape = self._environment.reward_spec().shape
+    reward = np.zeros([self._environment.batch_size, *shape])
     for number in itertools.count():
       actions = play(time_step, self._plan.epsilon, number)
       yield Turn(time_step, reward, actions)
@@ -149,18 +174,31 @@ class Evaluator:
 class _Tally:
   """Counts the games of a batch until each environment has done its share."""
 
-  def __init__(self, batch: int, plan: Plan):
+  def __init__(
+    self, batch: int, plan: Plan, reward_shape: Tuple[int, ...] = ()
+  ):
     self._episodes = -(-plan.episodes // batch)
     self._steps = -(-plan.steps // batch)
     self._longest = plan.max_episode_steps
     self._is_cut = np.zeros([batch], bool)
-    self._score, self._length = np.zeros([batch]), np.zeros([batch], np.int64)
+    self._score = np.zeros([batch, *reward_shape])
+    self._length = np.zeros([batch], np.int64)
     self._played = np.zeros([batch], np.int64)
     self._games: List[List[tuple]] = [[] for _ in range(batch)]
 
   @property
   def done(self) -> bool:
     return not self._wants().any()
+
+  @property
+  def share(self) -> float:
+    """How much of it is done, from 0 to 1; a cut environment's part is."""
+    if self._steps:
+      each = np.minimum(1.0, self._played / self._steps)
+    else:
+      games = [len(row) for row in self._games]
+      each = np.minimum(1.0, np.array(games) / self._episodes)
+    return float(np.mean(np.where(self._is_cut, 1.0, each)))
 
   def add(self, time_step: ts.TimeStep, reward: np.ndarray) -> None:
     first = time_step.step_type == ts.StepType.FIRST
@@ -171,17 +209,20 @@ class _Tally:
     wanted = self._wants()
     too_long = wanted & ~last & (self._length >= self._longest)
     for row in np.flatnonzero(last & wanted | too_long):
-      self._games[row].append((self._score[row], self._length[row]))
+      self._games[row].append((self._score[row].copy(), self._length[row]))
     self._is_cut |= too_long
     self._score[last], self._length[last] = 0, 0
 
-  def result(self) -> Evaluation:
+  def result(self, worth: Optional[Worth] = None) -> Evaluation:
     games = [game for row in self._games for game in row]
-    return Evaluation(
-      [float(score) for score, _ in games],
-      [int(n) for _, n in games],
-      int(self._is_cut.sum()),
-    )
+    lengths, cut = [int(n) for _, n in games], int(self._is_cut.sum())
+    if self._score.ndim == 1 or not games:
+      return Evaluation([float(score) for score, _ in games], lengths, cut)
+    assert worth is not None
+    vectors = np.array([score for score, _ in games])
+    each, together = worth(vectors)
+    scores = [float(score) for score in each]
+    return Evaluation(scores, lengths, cut, vectors, together)
 
   def _wants(self) -> np.ndarray:
     """[B] whether an environment's game under way still counts.

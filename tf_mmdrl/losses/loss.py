@@ -13,9 +13,11 @@ class Loss(abc.ABC):
   Attributes:
     beyond_what: the end of the sentence "50 % of ...", which names what the
       loss cannot reach.
+    heeds_weights: whether particles of a target count by their weights.
   """
 
   beyond_what = ""
+  heeds_weights = True
 
   @abc.abstractmethod
   def __call__(
@@ -24,7 +26,7 @@ class Loss(abc.ABC):
     target: ReturnDistribution,
     step: tf.Tensor,
   ) -> tf.Tensor:
-    """[B] losses.
+    """Computes the losses [B] of a batch.
 
     Args:
       predicted: [B, N], of the actions taken.

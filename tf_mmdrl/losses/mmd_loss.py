@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.losses.loss import Loss
-from tf_mmdrl.ops import bandwidths, kernels, mmd, reach, spectral
+from tf_mmdrl.ops import bandwidths, kernels, mmd, reach
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +20,10 @@ class MMDLoss(Loss):
       the training step (see `ops.bandwidths`).
     estimator: biased, as in the paper, or unbiased.
     method: how it is computed.
-    cos_sin: how its cosines are; see `mmd.mmd_squared`.
+    by_xla: whether XLA compiles it; see `mmd.mmd_squared`.
+    mean_distance: of joint distributions, whether the kernel is one of the mean
+      over the D returns of the squared differences (MD3QN) instead of their
+      sum, the squared Euclidean distance.
   """
 
   beyond_what = (
@@ -31,7 +34,8 @@ class MMDLoss(Loss):
   kernel: Union[kernels.Kernel, bandwidths.KernelRule]
   estimator: mmd.Estimator = mmd.Estimator.BIASED
   method: mmd.Method = mmd.Method.AUTO
-  cos_sin: spectral.CosSin = spectral.library_cos_sin
+  by_xla: bool = False
+  mean_distance: bool = False
 
   @property
   def reach(self) -> float:
@@ -58,8 +62,8 @@ class MMDLoss(Loss):
       Shares in [0, 1].
     """
     return reach.share_beyond(
-      predicted.values,
-      target.values,
+      self._scaled(predicted.values),
+      self._scaled(target.values),
       self.reach,
       x_weights=predicted.weights(),
     )
@@ -70,17 +74,34 @@ class MMDLoss(Loss):
     target: ReturnDistribution,
     step: tf.Tensor,
   ) -> tf.Tensor:
-    """[B] losses of predicted [B, N] against target [B, M] distributions."""
+    """[B] losses of predicted [B, N] against target [B, M] distributions.
+
+    Joint distributions are [B, N, D] and [B, M, D].
+
+    Args:
+      predicted: what has a gradient.
+      target: what has none.
+      step: [] of training, for a rule.
+
+    Returns:
+      The losses.
+    """
     kernel = self.kernel
     if not isinstance(kernel, kernels.Kernel):
       kernel = kernel(predicted, target, step)
     return mmd.mmd_squared(
-      predicted.values,
-      target.values,
+      self._scaled(predicted.values),
+      self._scaled(target.values),
       kernel=kernel,
       x_log_weights=predicted.log_weights,
       y_log_weights=target.log_weights,
       estimator=self.estimator,
       method=self.method,
-      cos_sin=self.cos_sin,
+      by_xla=self.by_xla,
     )
+
+  def _scaled(self, values: tf.Tensor) -> tf.Tensor:
+    """Values whose squared distances are what the kernel is a function of."""
+    if not self.mean_distance or values.shape.rank == 2:
+      return values
+    return values / math.sqrt(values.shape[-1])

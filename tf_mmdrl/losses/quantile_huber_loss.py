@@ -27,6 +27,11 @@ class QuantileHuberLoss(Loss):
     if not self.kappa >= 0:
       raise errors.UserError(f"kappa must be at least 0, got {self.kappa}")
 
+  @property
+  def heeds_weights(self) -> bool:  # type: ignore[override]
+    """Not if all particles of a target count alike."""
+    return not self.even_targets
+
   def __call__(
     self,
     predicted: ReturnDistribution,

@@ -25,7 +25,7 @@ class NoisyDense(tf.keras.layers.Layer):
 
     Args:
       units: outputs.
-      activation: of them.
+      activation: the activation of these units.
       sigma: sigma_0 of Section 3.2, the deviations' first size.
       scale: what multiplies the means' first size.
       share: how many neighbouring outputs share one noise.

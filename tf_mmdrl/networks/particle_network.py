@@ -1,5 +1,7 @@
 """The network that emits N particles for each action."""
 
+from typing import Optional
+
 from tf_mmdrl.networks import heads, return_network
 
 
@@ -11,7 +13,12 @@ class ParticleNetwork(return_network.ReturnNetwork):
   """
 
   def __init__(
-    self, input_tensor_spec, action_spec, num_particles: int = 200, **options
+    self,
+    input_tensor_spec,
+    action_spec,
+    num_particles: int = 200,
+    dimensions: Optional[int] = None,
+    **options,
   ):
     """Makes the network.
 
@@ -19,12 +26,13 @@ class ParticleNetwork(return_network.ReturnNetwork):
       input_tensor_spec: the observation's spec, which may be nested.
       action_spec: a scalar, discrete action from 0.
       num_particles: N.
+      dimensions: D, for particles `[B, A, N, D]` that are vectors of D returns.
       **options: those of `ReturnNetwork`.
     """
     options = return_network.spread(options, "options")
     super().__init__(
       input_tensor_spec,
       action_spec,
-      heads.particles(num_particles),
+      heads.particles(num_particles, dimensions),
       **{"name": "ParticleNetwork", **options},
     )

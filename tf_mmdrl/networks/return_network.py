@@ -48,8 +48,8 @@ def spread(options: Mapping[str, Any], name: str) -> Dict[str, Any]:
   as one, by its name.
 
   Args:
-    options: as they came.
-    name: of what collects them.
+    options: the keywords as they came.
+    name: the name of what collects them.
 
   Returns:
     The keywords by their own names.
@@ -63,10 +63,12 @@ def spread(options: Mapping[str, Any], name: str) -> Dict[str, Any]:
 class ReturnNetwork(network.Network):
   """observation -> the return distribution of each action, `[B, A, N]`.
 
-  Its layers work in units of return; what it gives is in natural rewards.
+  Its layers work in units of return; what it gives is in natural rewards. With
+  a head of D dimensions it gives joint distributions, `[B, A, N, D]`.
 
   Attributes:
-    unit: [] variable, how many natural rewards one unit is. Agents set it.
+    unit: [] variable, how many natural rewards one unit is, or [D], one of each
+      return. Agents set it.
   """
 
   def __init__(
@@ -104,8 +106,8 @@ class ReturnNetwork(network.Network):
         `torsos.NATURE_CONV`, `torsos.MINATAR_CONV` or your own.
       fc_layer_params: units of each dense layer; the last one is the head's,
         so a dueling head has two of it, and an implicit one comes before it.
-      padding: of the convolutions, "valid" or the authors' "same".
-      activation: of every layer but the last.
+      padding: the padding of the convolutions, "valid" or the authors' "same".
+      activation: the activation of every layer but the last.
       make_initializer: makes the initialiser of each layer's kernel; the
         authors' by default. Noisy layers have their own.
       output_scale: what multiplies the last layer's first weights. With the
@@ -116,7 +118,7 @@ class ReturnNetwork(network.Network):
       noisy_layers: noise in the weights of the head's dense layers, for
         exploration.
       noise: sigma_0, its first size.
-      name: of the network.
+      name: the name of the network.
       **others: none; an error says what replaces those of TF-Agents' networks.
     """
     _check_keywords(type(self), spread(others, "others"))
@@ -160,12 +162,17 @@ class ReturnNetwork(network.Network):
 
     self._head = head(make_stream)
     self._noisy_layers = noisy_layers
-    self.unit = units.variable()
+    self.unit = units.variable(self.dimensions)
 
   @property
   def num_particles(self) -> int:
     """N, where a call does not say."""
     return self._head.num_particles
+
+  @property
+  def dimensions(self) -> Optional[int]:
+    """D, if particles are vectors; None if they are numbers."""
+    return getattr(self._head, "dimensions", None)
 
   @property
   def head(self) -> tf.keras.layers.Layer:
@@ -221,7 +228,7 @@ class ReturnNetwork(network.Network):
       observation: nest of [B, ...].
       step_type: not used.
       network_state: not used.
-      training: for layers that care.
+      training: passed on to layers that care.
       seed: int [2], of noise and draws; None: mean weights, even levels.
       num_particles: N of an implicit head.
       even_levels: whether an implicit head draws nothing though there is a
@@ -252,7 +259,7 @@ class ReturnNetwork(network.Network):
     other atoms then.
 
     Args:
-      unit: [] the new unit.
+      unit: [] the new unit, or [D] units.
 
     Returns:
       The changes of weights; that of the unit is not among them.

@@ -47,7 +47,7 @@ class ActionStream(tf.keras.layers.Layer):
         layers of its own (Wang et al., 2016, equation 9).
       share_noise: whether the W numbers of an action share one noise, if the
         last layer is noisy.
-      name: of the layer.
+      name: the name of the layer.
     """
     super().__init__(name=name)
     if dueling and not fc_layer_params:

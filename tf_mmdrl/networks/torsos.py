@@ -40,7 +40,7 @@ class Scaled(tf.keras.initializers.Initializer):
     return self._scale * self._initializer(shape, dtype=dtype, **options)
 
   def get_config(self):
-    """The arguments."""
+    """The arguments of the layer, as Keras asks for them."""
     return {"initializer": self._initializer, "scale": self._scale}
 
 
@@ -48,10 +48,10 @@ class Builder(NamedTuple):
   """How the layers of a network are made.
 
   Attributes:
-    activation: of every layer but the last.
+    activation: the activation of every layer but the last.
     make_initializer: makes the initialiser of a layer's kernel.
-    padding: of convolutions; "valid", as in Mnih et al. (2015), or "same", as
-      in the authors' code.
+    padding: the padding of convolutions; "valid", as in Mnih et al. (2015), or
+      "same", as in the authors' code.
     noise: sigma_0 of dense layers that are noisy; None: they are not.
     output_scale: what multiplies the last layer's first weights.
   """
@@ -123,7 +123,7 @@ def as_float(
   Args:
     observation: [B, ...].
     spec: its spec; uint8 up to 1 (MinAtar's planes) are no pixels.
-    dtype: of the result.
+    dtype: the dtype of the result.
 
   Returns:
     The observation in that dtype.

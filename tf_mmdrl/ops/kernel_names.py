@@ -36,7 +36,7 @@ def parse_rule(
 
   Args:
     text: a rule, or what `parse` takes.
-    num_updates: of the run, for annealing.
+    num_updates: how many updates the run has, for annealing.
 
   Returns:
     The kernel or the rule.

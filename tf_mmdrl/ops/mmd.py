@@ -1,22 +1,34 @@
 """The maximum mean discrepancy between weighted particles.
 
-`mmd_squared` chooses among three exact ways:
+`mmd_squared` chooses among exact ways:
 
-  spectral  O(N)        Gaussian kernels (see `spectral`)
-  sorted    O(N log N)  the unrectified kernel of order 1 (see `energy`, which
-                        counts pairs where there are few)
+  spectral  O(N)        Gaussian kernels and multiquadrics (see `spectral`)
+  sorted    O(N log N)  Laplace kernels, and the unrectified kernel of order 1
+                        (see `laplace`, and `energy`, which counts pairs where
+                        there are few)
   pairwise  O(N^2)      every kernel, estimator and dimension (see `pairwise`)
+  signed    O(N^2)      vectors, in their own dtype: five times as fast, and
+                        exact to 1e-7 of the kernel's values
 """
 
 import enum
 import math
-from typing import List, Optional, Tuple
+from typing import Optional, Tuple
 
-import numpy as np
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.ops import energy, kernels, pairwise, spectral
+from tf_mmdrl.ops import (
+  energy,
+  kernel_terms,
+  kernels,
+  laplace,
+  pairwise,
+  phases,
+  spectra,
+  spectral,
+  turns,
+)
 from tf_mmdrl.ops.discrepancy import Discrepancy
 
 
@@ -34,19 +46,23 @@ class Method(enum.Enum):
   PAIRWISE = "pairwise"
   SPECTRAL = "spectral"
   SORTED = "sorted"
+  SIGNED = "signed"
 
 
 # Below this many particles in all, pairs are cheaper than frequencies.
 _FEW_PARTICLES = 32
-# Up to this many, the energy distance is cheaper by pairs than by sorting.
+# Up to this many, pairs are cheaper than sorting, and than the frequencies of a
+# multiquadric.
 _FEW_TO_SORT = 128
+# The same where XLA compiles, which is slow to sort; for the energy distance,
+# whose pairs are only compared.
+_FEW_TO_SORT_BY_XLA = 1024
+# Bandwidths of one grid of frequencies lie within this factor of each other.
+_OCTAVE = 256.0
 # Below this many, the spectral way computes in float64.
 _FEW_FOR_FLOAT32 = 64
 # A block of frequencies costs about as much as this many particles' pairs.
 _PARTICLES_PER_BLOCK = 8
-# x and y take turns in groups of this size in the sums over particles, so that
-# partial sums stay small in sequential and in vectorised summation alike.
-_INTERLEAVE = 4
 
 
 def mmd_squared(
@@ -58,7 +74,7 @@ def mmd_squared(
   y_log_weights: Optional[tf.Tensor] = None,
   estimator: Estimator = Estimator.BIASED,
   method: Method = Method.AUTO,
-  cos_sin: spectral.CosSin = spectral.library_cos_sin,
+  by_xla: bool = False,
 ) -> tf.Tensor:
   """Squared MMD between weighted particles.
 
@@ -72,8 +88,8 @@ def mmd_squared(
     y_log_weights: [B, M] log-weights of y; no gradient flows into them.
     estimator: biased (never negative) or unbiased.
     method: how to compute it.
-    cos_sin: for the spectral way; `spectral.series_cos_sin` is several times
-      faster where XLA compiles, and slower where it does not.
+    by_xla: whether XLA compiles this: the same numbers, computed as is several
+      times faster there and slower elsewhere.
 
   Returns:
     [B] squared discrepancies, float32 (float64 for float64 particles).
@@ -82,12 +98,20 @@ def mmd_squared(
   dtype = tf.float64 if x.dtype == tf.float64 else tf.float32
   x, y = tf.cast(x, dtype), tf.stop_gradient(tf.cast(y, dtype))
   _check_particles(x, y, estimator)
-  x_weights = _weights(x, x_log_weights, "x_log_weights")
-  y_weights = tf.stop_gradient(_weights(y, y_log_weights, "y_log_weights"))
+  uniform = x_log_weights is None and y_log_weights is None
+  if uniform:  # the same for all
+    x_weights, y_weights = _uniform(x[:1]), _uniform(y[:1])
+  else:
+    x_weights = _weights(x, x_log_weights, "x_log_weights")
+    y_weights = tf.stop_gradient(_weights(y, y_log_weights, "y_log_weights"))
+  if method is Method.AUTO and x.shape.rank == 3 and x.shape[2] == 1:
+    x, y = x[:, :, 0], y[:, :, 0]  # the line has faster ways
   total = None
   # MMD^2 is linear in the kernel, so each term may go its own way.
-  for coefficient, term in _terms(kernel):
-    way = _choose(term, x, y, estimator, method, cos_sin)
+  is_line = x.shape.rank == 2 and x.shape[1] + y.shape[1] > _FEW_PARTICLES
+  by_width = _OCTAVE if is_line and method is not Method.PAIRWISE else None
+  for coefficient, term in kernel_terms.terms(kernel, by_width=by_width):
+    way = _choose(term, x, y, estimator, method, by_xla, uniform)
     value = coefficient * _differentiable(
       way, x, y, x_weights, y_weights, x_log_weights is not None
     )
@@ -116,70 +140,71 @@ def _differentiable(way, x, y, x_weights, y_weights, with_weights):
   return value_of(x, x_weights)
 
 
-def _terms(kernel: kernels.Kernel) -> List[Tuple[float, kernels.Kernel]]:
-  """The kernel as a sum of kernels that are not sums; one of all Gaussians."""
-  leaves = _leaves(kernel)
-  gaussian = [leaf for leaf in leaves if _is_gaussian(leaf[1])]
-  if len(gaussian) > 1:
-    coefficients, mixtures = zip(*gaussian)
-    others = [leaf for leaf in leaves if not _is_gaussian(leaf[1])]
-    return [(1.0, kernels.merged(mixtures, coefficients)), *others]
-  return leaves
-
-
-def _is_gaussian(kernel: kernels.Kernel) -> bool:
-  return isinstance(kernel, kernels.GaussianMixture) and not tf.is_tensor(
-    kernel.bandwidths
-  )
-
-
-def _leaves(kernel: kernels.Kernel) -> List[Tuple[float, kernels.Kernel]]:
-  if not isinstance(kernel, kernels.Sum):
-    return [(1.0, kernel)]
-  return [
-    (coefficient * inner, leaf)
-    for coefficient, term in zip(kernel.coefficients, kernel.terms)
-    if coefficient
-    for inner, leaf in _leaves(term)
-  ]
-
-
-def _choose(kernel, x, y, estimator, method, cos_sin):
+def _choose(kernel, x, y, estimator, method, by_xla, uniform):
   """The function (x, y, x_weights, y_weights, with_weights) -> Discrepancy."""
-  line = x.shape.rank == 2 and estimator is Estimator.BIASED
-  gaussian = line and isinstance(kernel, kernels.GaussianMixture)
-  absolute = line and kernel == kernels.Unrectified(1.0)
-  few = x.shape[1] + y.shape[1] <= _FEW_PARTICLES
+  biased = estimator is Estimator.BIASED
+  num_x, num_y = x.shape[1], y.shape[1]
+  ways = _ways(kernel, x) if biased else ()
   if method is Method.AUTO:
-    if absolute and x.shape[1] + y.shape[1] > _FEW_TO_SORT:
-      method = Method.SORTED
-    elif absolute:
-      pass  # by pairs, in a way of its own
-    elif gaussian and not few:
-      method = Method.SPECTRAL
-    else:
-      method = Method.PAIRWISE
-  if method is Method.SPECTRAL and gaussian:
-    return lambda *args: _spectral(kernel, cos_sin, *args)
-  if absolute and method is Method.AUTO:
-    return lambda *args: energy.discrepancy_by_pairs(
-      *args[:-1], with_weights=args[-1]
-    )
-  if method is Method.SORTED and absolute:
-    return lambda *args: energy.discrepancy(*args[:-1], with_weights=args[-1])
+    few = _FEW_TO_SORT_BY_XLA if by_xla else _FEW_TO_SORT
+    is_absolute = kernel == kernels.Unrectified(1.0) and Method.SORTED in ways
+    if is_absolute and num_x + num_y <= few:  # by pairs, in a way of its own
+      return lambda *args: energy.discrepancy_by_pairs(
+        *args[:-1], with_weights=args[-1], uniform=uniform
+      )
+    method = _fastest(kernel, x, num_x + num_y, ways)
   if method is Method.PAIRWISE:
     return lambda *args: _pairwise(kernel, estimator, *args)
-  raise errors.UserError(
-    f"method {method.value!r} serves the biased estimator on [B, N] particles"
-    " with "
-    + (
-      "Gaussian kernels"
-      if method is Method.SPECTRAL
-      else "the unrectified kernel of order 1"
+  if method not in ways:
+    raise errors.UserError(
+      f"method {method.value!r} serves the biased estimator on"
+      f" {_SERVED[method]}, got {kernel} with the {estimator.value} estimator"
+      f" on {x.dtype.name} {x.shape}; use Method.AUTO"
     )
-    + f", got {kernel} with the"
-    f" {estimator.value} estimator on {x.shape}; use Method.AUTO"
-  )
+  if method is Method.SPECTRAL:
+    sine = phases.series_sine if by_xla else phases.library_sine
+    return lambda *args: _spectral(kernel, sine, *args)
+  if method is Method.SIGNED:
+    return lambda *args: pairwise.signed_discrepancy(
+      *args[:-1], kernel=kernel, order=turns.order(num_x, num_y)[0]
+    )
+  if isinstance(kernel, kernels.Laplace):
+    return lambda *args: laplace.discrepancy(*args[:-1], h=kernel.h)
+  return lambda *args: energy.discrepancy(*args[:-1], with_weights=args[-1])
+
+
+_SERVED = {
+  Method.SPECTRAL: (
+    "[B, N] particles with Gaussian kernels, and with multiquadrics in float32"
+  ),
+  Method.SORTED: (
+    "[B, N] particles with Laplace kernels and the unrectified kernel of order"
+    " 1"
+  ),
+  Method.SIGNED: "[B, N, D] particles with kernels of distances",
+}
+
+
+def _ways(kernel: kernels.Kernel, x: tf.Tensor) -> Tuple[Method, ...]:
+  """The ways to compute the biased estimator, but pair by pair."""
+  if x.shape.rank == 3:
+    return (Method.SIGNED,) if kernel.properties.shift_invariant else ()
+  if isinstance(kernel, kernels.GaussianMixture):
+    return (Method.SPECTRAL,)
+  if isinstance(kernel, kernels.Multiquadric) and x.dtype == tf.float32:
+    return (Method.SPECTRAL,)
+  if isinstance(kernel, kernels.Laplace) or kernel == kernels.Unrectified(1.0):
+    return (Method.SORTED,)
+  return ()
+
+
+def _fastest(kernel, x, count: int, ways: Tuple[Method, ...]) -> Method:
+  """The fastest of these ways, or pair by pair, for this many particles."""
+  if Method.SIGNED in ways:
+    return Method.SIGNED if x.dtype == tf.float32 else Method.PAIRWISE
+  is_gaussian = isinstance(kernel, kernels.GaussianMixture)
+  few = _FEW_PARTICLES if is_gaussian else _FEW_TO_SORT
+  return ways[0] if ways and count > few else Method.PAIRWISE
 
 
 def _pairwise(kernel, estimator, x, y, x_weights, y_weights, with_weights):
@@ -202,43 +227,33 @@ def _pairwise(kernel, estimator, x, y, x_weights, y_weights, with_weights):
 
 
 def _spectral(
-  kernel, cos_sin, x, y, x_weights, y_weights, with_weights
+  kernel, sine, x, y, x_weights, y_weights, with_weights
 ) -> Discrepancy:
   """Frequencies, or pairs where the range asks for too many frequencies."""
   num_x, num_y = x.shape[1], y.shape[1]
-  order, places = _interleave(num_x, num_y)
-  z = tf.gather(tf.concat([x, y], axis=1), order, axis=1)
+  z = turns.joined(x, y)
+  is_gaussian = isinstance(kernel, kernels.GaussianMixture)
   # Rounding errors average out over many particles; few are cheap in float64.
-  if num_x + num_y < _FEW_FOR_FLOAT32:
+  if is_gaussian and num_x + num_y < _FEW_FOR_FLOAT32:
     z = tf.cast(z, tf.float64)
   # Scaled so that uniform weights are whole numbers and sum to 0 exactly.
   scale = math.lcm(num_x, num_y)
-  signed = tf.concat([x_weights, -y_weights], axis=1) * scale
-  signed = tf.cast(tf.gather(signed, order, axis=1), z.dtype)
-  bandwidths = kernel.bandwidths
-  if not tf.is_tensor(bandwidths):  # numbers, which TensorFlow takes as float32
-    bandwidths = tf.constant(bandwidths, z.dtype)
-  bandwidths = tf.cast(bandwidths, z.dtype)
-  bandwidths = tf.reshape(bandwidths, [-1, bandwidths.shape[-1]])
-  sizes = spectral.Sizes(
-    tf.constant(kernel.coefficients, z.dtype),
-    tf.constant(kernel.tails, z.dtype) if any(kernel.tails) else None,
+  signed = tf.cast(turns.joined(x_weights, -y_weights) * scale, z.dtype)
+  spectrum = (
+    spectra.Gaussians(kernel, z.dtype)
+    if is_gaussian
+    else spectra.Multiquadric(kernel)
   )
-  grid = spectral.grid(z, bandwidths)
+  places = spectral.place(z, spectrum)
 
   def by_frequencies():
     result = spectral.discrepancy(
-      signed,
-      bandwidths,
-      sizes,
-      grid,
-      with_weights=with_weights,
-      cos_sin=cos_sin,
+      signed, spectrum, places, with_weights=with_weights, sine=sine
     )
     parts = (
       result.value / scale**2,
-      tf.gather(result.d_particles, places, axis=1) / scale**2,
-      tf.gather(result.d_weights, places, axis=1) / scale
+      turns.first(result.d_particles, num_x) / scale**2,
+      turns.first(result.d_weights, num_x) / scale
       if with_weights
       else result.d_particles[:, :num_x],  # not read
     )
@@ -252,24 +267,14 @@ def _spectral(
     )
 
   limit = max(4, math.ceil((num_x + num_y) / _PARTICLES_PER_BLOCK))
-  parts = tf.cond(grid.num_blocks <= limit, by_frequencies, by_pairs)
+  parts = tf.cond(places.grid.num_blocks <= limit, by_frequencies, by_pairs)
   return Discrepancy(*parts)
-
-
-def _interleave(num_x: int, num_y: int) -> Tuple[np.ndarray, np.ndarray]:
-  """An order of x and y in which they take turns, and where it puts the x."""
-  keys = np.concatenate(
-    [(np.arange(num) // _INTERLEAVE + 0.5) / num for num in (num_x, num_y)]
-  )
-  order = np.argsort(keys, kind="stable")
-  return order, np.argsort(order)[:num_x]
 
 
 def _weights(particles, log_weights, name) -> tf.Tensor:
   """[B, N] weights that sum to 1; in float64, or rounding would change it."""
   if log_weights is None:
-    count = particles.shape[1]
-    return tf.fill(tf.shape(particles)[:2], tf.constant(1 / count, tf.float64))
+    return _uniform(particles)
   log_weights = tf.convert_to_tensor(log_weights)
   if not log_weights.shape.is_compatible_with(particles.shape[:2]):
     raise errors.UserError(
@@ -277,6 +282,12 @@ def _weights(particles, log_weights, name) -> tf.Tensor:
       f" {particles.shape[:2]}, got {log_weights.shape}"
     )
   return tf.nn.softmax(tf.cast(log_weights, tf.float64), axis=1)
+
+
+def _uniform(particles) -> tf.Tensor:
+  """[B, N] equal weights."""
+  count = particles.shape[1]
+  return tf.fill(tf.shape(particles)[:2], tf.constant(1 / count, tf.float64))
 
 
 def _check_particles(x, y, estimator) -> None:

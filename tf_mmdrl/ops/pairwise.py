@@ -4,10 +4,16 @@ The three-term formula cancels: near convergence terms of the kernel's size
 leave a difference of 1e-7 and less. It is therefore summed in float64. Rows go
 in chunks, so that memory does not grow with N^2, and value and closed-form
 gradient come in one pass, so that nothing is kept for the backward pass.
+
+`signed_discrepancy` is several times as fast where XLA compiles it: it computes
+in the particles' own dtype. There the terms do not cancel at the end: each row
+sums over both samples with signed weights, in turns, so that sums stay small.
+What is left is the rounding of the kernel's values, about 1e-7 of their size.
 """
 
 from typing import Tuple
 
+import numpy as np
 import tensorflow as tf
 
 from tf_mmdrl.ops.discrepancy import Discrepancy
@@ -31,8 +37,8 @@ def discrepancy(
   Args:
     x: [B, N, D] particles.
     y: [B, M, D] particles.
-    x_weights: [B, N] float64, summing to 1.
-    y_weights: [B, M] float64, summing to 1.
+    x_weights: [B, N] or [1, N] float64, summing to 1.
+    y_weights: [B, M] or [1, M] float64, summing to 1.
     kernel: the kernel.
     unbiased: leave out the pairs of a particle with itself (U-statistic).
 
@@ -59,6 +65,50 @@ def discrepancy(
     tf.cast(value, dtype),
     tf.cast(d_particles, dtype),
     tf.cast(x_d_weights - 2 * xy, dtype),
+  )
+
+
+def signed_discrepancy(
+  x: tf.Tensor,
+  y: tf.Tensor,
+  x_weights: tf.Tensor,
+  y_weights: tf.Tensor,
+  *,
+  kernel: Kernel,
+  order: np.ndarray,
+) -> Discrepancy:
+  """MMD^2 = s^T K s with its derivatives, for kernels of distances.
+
+  Args:
+    x: [B, N, D] particles.
+    y: [B, M, D] particles.
+    x_weights: [B, N], summing to 1.
+    y_weights: [B, M], summing to 1.
+    kernel: a shift-invariant kernel.
+    order: [N + M] an order of x and then y, in which they take turns.
+
+  Returns:
+    The discrepancy, in the dtype of x, and not negative.
+  """
+  x_weights, y_weights = (
+    tf.cast(x_weights, x.dtype),
+    tf.cast(y_weights, x.dtype),
+  )
+  both = tf.concat([x, y], axis=1)
+  # Forces are differences of sums that grow with the distance from 0.
+  centre = tf.reduce_mean(both, axis=1, keepdims=True)
+  x, y, both = x - centre, y - centre, both - centre
+  both = tf.gather(both, order, axis=1)
+  signed = tf.concat([x_weights, -y_weights], axis=1)
+  signed = tf.gather(signed, order, axis=1)
+  of_x, force = _interact(x, both, signed, kernel)
+  of_y = _interact(y, both, signed, kernel, with_force=False)[0]
+  value = tf.reduce_sum(x_weights * of_x, axis=1)
+  value -= tf.reduce_sum(y_weights * of_y, axis=1)
+  return Discrepancy(
+    tf.maximum(value, 0),
+    2 * x_weights[:, :, tf.newaxis] * force,
+    2 * of_x,
   )
 
 
@@ -89,19 +139,21 @@ def _without_self(x, weights, potential, force, kernel):
   return term[:, 0], d_weights, (force - weights * own_force) / norm
 
 
-def _interact(x, y, weights, kernel) -> Tuple[tf.Tensor, tf.Tensor]:
+def _interact(
+  x, y, weights, kernel, with_force=True
+) -> Tuple[tf.Tensor, tf.Tensor]:
   """sum_j w_j (k(x_i, y_j) - k(0)), [B, N], and its derivative, [B, N, D]."""
   num_rows, num_columns = x.shape[1], y.shape[1]
   rows = max(1, _CHUNK // num_columns)
   if rows >= num_rows:
-    return _interact_rows(x, y, weights, kernel)
+    return _interact_rows(x, y, weights, kernel, with_force)
   num_chunks = -(-num_rows // rows)
   padded = tf.pad(x, [[0, 0], [0, num_chunks * rows - num_rows], [0, 0]])
   chunks = tf.reshape(padded, [-1, num_chunks, rows, x.shape[2]])
   potential, force = tf.map_fn(
-    lambda chunk: _interact_rows(chunk, y, weights, kernel),
+    lambda chunk: _interact_rows(chunk, y, weights, kernel, with_force),
     tf.transpose(chunks, [1, 0, 2, 3]),
-    fn_output_signature=(tf.float64, tf.float64),
+    fn_output_signature=(x.dtype, x.dtype),
     parallel_iterations=1,
   )
   potential = tf.transpose(potential, [1, 0, 2])
@@ -112,8 +164,10 @@ def _interact(x, y, weights, kernel) -> Tuple[tf.Tensor, tf.Tensor]:
   )
 
 
-def _interact_rows(x, y, weights, kernel) -> Tuple[tf.Tensor, tf.Tensor]:
-  """`_interact` for rows that fit in memory together."""
+def _interact_rows(
+  x, y, weights, kernel, with_force
+) -> Tuple[tf.Tensor, tf.Tensor]:
+  """`_interact` for rows that fit in memory together; zeros for no force."""
   shift_invariant = kernel.properties.shift_invariant
   if shift_invariant:
     statistic = sum(
@@ -124,6 +178,8 @@ def _interact_rows(x, y, weights, kernel) -> Tuple[tf.Tensor, tf.Tensor]:
     statistic = tf.matmul(x, y, transpose_b=True)
   excess, slope = kernel.excess_and_slope(statistic)
   potential = tf.linalg.matvec(excess, weights)
+  if not with_force:
+    return potential, tf.zeros_like(x)
   # The force is linear in y, so it needs no tensor of [B, N, M, D].
   pull = slope * weights[:, tf.newaxis]
   force = tf.matmul(pull, y)

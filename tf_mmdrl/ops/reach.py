@@ -85,12 +85,12 @@ def share_beyond(
 ) -> tf.Tensor:
   """The share of the particles x that are out of reach of every particle y.
 
-  The nearest particle of y is one of two neighbours in sorted order, so no
-  [B, N, M] tensor is formed. No gradient flows.
+  On the line the nearest particle of y is one of two neighbours in sorted
+  order, so no [B, N, M] tensor is formed. No gradient flows.
 
   Args:
-    x: [B, N] particles.
-    y: [B, M] particles, M > 0.
+    x: [B, N] particles, or [B, N, D].
+    y: [B, M] particles, M > 0, or [B, M, D].
     reach: distance, [] or [B, 1]; a particle at this very distance is within.
     x_weights: [B, N] weights that are not negative, normalised here; uniform
       if None.
@@ -103,7 +103,20 @@ def share_beyond(
   x = tf.stop_gradient(tf.convert_to_tensor(x))
   y = tf.stop_gradient(tf.cast(y, x.dtype))
   if y_weights is not None:
-    y = tf.where(y_weights > 0, y, tf.constant(math.inf, x.dtype))
+    there = y_weights > 0
+    there = there[..., tf.newaxis] if y.shape.rank == 3 else there
+    y = tf.where(there, y, tf.constant(math.inf, x.dtype))
+  nearest = _nearest_vector if x.shape.rank == 3 else _nearest
+  beyond = nearest(x, y) > tf.cast(reach, x.dtype)
+  if x_weights is None:
+    return tf.reduce_mean(tf.cast(beyond, x.dtype), axis=1)
+  x_weights = tf.stop_gradient(tf.cast(x_weights, x.dtype))
+  lost = tf.reduce_sum(tf.where(beyond, x_weights, 0), axis=1)
+  return tf.math.divide_no_nan(lost, tf.reduce_sum(x_weights, axis=1))
+
+
+def _nearest(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+  """[B, N] distances of numbers x to the nearest of y."""
   y = tf.sort(y, axis=1)
   above = tf.searchsorted(y, x)  # the first that is not below x
   last = tf.shape(y)[1] - 1
@@ -112,9 +125,13 @@ def share_beyond(
     tf.abs(x - tf.gather(y, place, axis=1, batch_dims=1))
     for place in neighbours
   )
-  beyond = tf.minimum(below, above) > tf.cast(reach, x.dtype)
-  if x_weights is None:
-    return tf.reduce_mean(tf.cast(beyond, x.dtype), axis=1)
-  x_weights = tf.stop_gradient(tf.cast(x_weights, x.dtype))
-  lost = tf.reduce_sum(tf.where(beyond, x_weights, 0), axis=1)
-  return tf.math.divide_no_nan(lost, tf.reduce_sum(x_weights, axis=1))
+  return tf.minimum(below, above)
+
+
+def _nearest_vector(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+  """[B, N] distances of vectors x to the nearest of y."""
+  squares = sum(
+    tf.math.squared_difference(a[:, :, tf.newaxis], b[:, tf.newaxis])
+    for a, b in zip(tf.unstack(x, axis=2), tf.unstack(y, axis=2))
+  )
+  return tf.sqrt(tf.reduce_min(squares, axis=2))

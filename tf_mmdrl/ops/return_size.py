@@ -28,7 +28,7 @@ class ReturnSize(NamedTuple):
   """A size as `relative * 2^exponent`.
 
   Attributes:
-    known: [] whether a reward other than 0 was seen.
+    known: [] (or [D], as the others) whether a reward other than 0 was seen.
     exponent: [] int32, of the largest reward that is not rare.
     relative: [] root mean square of returns, over 2^exponent.
   """
@@ -44,7 +44,7 @@ def statistics(
   """What a batch says of rewards and discounts.
 
   Args:
-    reward: [B] n-step rewards.
+    reward: [B] n-step rewards, or [B, D] of D returns.
     discount: [B] what multiplies the next state's return.
     weights: [B] how much each example counts. One whose numbers are not all
       finite does not: an update with it will fail, and must leave no trace.
@@ -52,7 +52,11 @@ def statistics(
   Returns:
     [512 + 2] shares of the examples by sign and exponent of the reward, and
     the means of the discount and of its square; zeros if no example counts.
+    [D, 512 + 2] for D returns.
   """
+  if reward.shape.rank == 2:
+    ones = tf.ones_like(reward)
+    discount, weights = discount[:, None] * ones, weights[:, None] * ones
   sums = tf.cast(reward, tf.float32) + discount + weights
   finite = tf.math.is_finite(sums)
   zeros = tf.zeros_like(sums)
@@ -60,12 +64,12 @@ def statistics(
   discount = tf.where(finite, discount, zeros)
   bits = tf.bitcast(tf.cast(reward, tf.float32), tf.uint32)
   place = tf.cast(tf.bitwise.right_shift(bits, 23), tf.int32)
-  weights = tf.math.divide_no_nan(weights, tf.reduce_sum(weights))
+  weights = tf.math.divide_no_nan(weights, tf.reduce_sum(weights, axis=0))
+  discount = discount[..., tf.newaxis]
   rows = tf.concat(
-    [tf.one_hot(place, NUM_BINS), discount[:, None], discount[:, None] ** 2],
-    axis=1,
+    [tf.one_hot(place, NUM_BINS), discount, discount**2], axis=-1
   )
-  return tf.reduce_sum(weights[:, tf.newaxis] * rows, axis=0)
+  return tf.reduce_sum(weights[..., tf.newaxis] * rows, axis=0)
 
 
 def return_size(average: tf.Tensor) -> ReturnSize:
@@ -81,28 +85,30 @@ def return_size(average: tf.Tensor) -> ReturnSize:
   sparse, returns just before one are larger than the average by far.
 
   Args:
-    average: [514] averaged `statistics`.
+    average: [514] averaged `statistics`, or [D, 514].
 
   Returns:
-    The size.
+    The size; each part of it is [D] for D returns.
   """
-  positive, negative = average[:256], average[256:NUM_BINS]
+  positive, negative = average[..., :256], average[..., 256:NUM_BINS]
   places = tf.range(256)
   # The lowest exponent is that of 0 (and of numbers below 1e-38).
   either = tf.where(places > 0, positive + negative, 0.0)
   signed = tf.where(places > 0, positive - negative, 0.0)
-  share = tf.reduce_sum(either)
-  tail = tf.cumsum(either, reverse=True)  # rewards at least so large
-  median = tf.reduce_max(tf.where(tail >= share / 2, places, 0))
-  above = tf.cast(tf.maximum(places - median, 0), tf.float32)
-  counts = (either > 0) & (tail > _RARE * 2 ** (_GROWTH * above) * share)
-  largest = tf.reduce_max(tf.where(counts, places, 0))
+  share = tf.reduce_sum(either, axis=-1)
+  share_each = share[..., tf.newaxis]
+  tail = tf.cumsum(either, axis=-1, reverse=True)  # rewards at least so large
+  median = tf.reduce_max(tf.where(tail >= share_each / 2, places, 0), axis=-1)
+  above = tf.maximum(places - median[..., tf.newaxis], 0)
+  rare = _RARE * 2 ** (_GROWTH * tf.cast(above, tf.float32)) * share_each
+  counts = (either > 0) & (tail > rare)
+  largest = tf.reduce_max(tf.where(counts, places, 0), axis=-1)
   # 1.5: the middle of the numbers with one exponent.
-  below = tf.clip_by_value(places - largest, -_BIAS, 0)
+  below = tf.clip_by_value(places - largest[..., tf.newaxis], -_BIAS, 0)
   size = 1.5 * power_of_two(below)
-  mean = tf.reduce_sum(signed * size)
-  square = tf.reduce_sum(either * size**2)
-  discount, discount_square = average[NUM_BINS], average[NUM_BINS + 1]
+  mean = tf.reduce_sum(signed * size, axis=-1)
+  square = tf.reduce_sum(either * size**2, axis=-1)
+  discount, discount_square = average[..., NUM_BINS], average[..., NUM_BINS + 1]
   expected = mean / tf.maximum(1 - discount, _LEAST_END)
   of_returns = (square + 2 * mean * discount * expected) / tf.maximum(
     1 - discount_square, _LEAST_END

@@ -21,7 +21,7 @@ class View(NamedTuple):
   """What a player sees before it chooses.
 
   Attributes:
-    distributions: [B, A, N] return distributions.
+    distributions: [B, A, N] return distributions, as the score sees them.
     scores: [B, A], what it chooses by.
     mask: [B, A] of the actions allowed, or None for all.
     kept: [B, 1], a draw that is kept through an episode.
@@ -86,7 +86,7 @@ class Player:
     if self._noisy:
       options = {"seed": drawn.noise, "even_levels": True}
     output, _ = self._network(observation, **options)
-    distributions = ReturnDistribution.of(output)
+    distributions = self.score.see(ReturnDistribution.of(output), observation)
     uniform = drawn.score
     if self.score.draws is Draws.EACH_EPISODE:
       kept = tf.where(is_first[:, tf.newaxis], uniform[:, :1], kept)
@@ -125,7 +125,7 @@ class ArrayPlayer:
     """Compiles the way to act.
 
     Args:
-      act: of a `Player`, or `by_scores`.
+      act: how actions are chosen: `Player.act`, or what `by_scores` makes.
       num_actions: A.
       seed: below 2^31, of everything that is random.
     """
@@ -135,7 +135,7 @@ class ArrayPlayer:
     self.kept = np.zeros([0, 1], np.float32)
 
   def reseeded(self, *seed: int) -> "ArrayPlayer":
-    """The same player, nothing compiled again, with other draws."""
+    """This player with other draws; nothing is compiled again."""
     other = ArrayPlayer.__new__(ArrayPlayer)
     other._act, other._random = self._act, self._random
     other._seed = int(np.random.SeedSequence(seed).generate_state(1)[0] >> 1)

@@ -39,7 +39,7 @@ class ReturnPolicy(tf_policy.TFPolicy):
     """Makes the policy.
 
     Args:
-      time_step_spec: of the environment.
+      time_step_spec: the spec of the time steps of the environment.
       action_spec: a scalar, discrete action from 0.
       return_network: observation -> `[B, A, N]`.
       score: what to choose by; see `scores`.
@@ -50,7 +50,7 @@ class ReturnPolicy(tf_policy.TFPolicy):
         part, `[B, A]` mask of the actions allowed).
       emit_log_probability: whether the policy's info has log-probabilities.
       emit_particles: whether the policy's info is `{"particles": [B, A, N]}`.
-      name: of the policy.
+      name: the name of the policy.
     """
     self._player = player.Player(
       return_network,
@@ -67,7 +67,7 @@ class ReturnPolicy(tf_policy.TFPolicy):
     info_spec: types.NestedTensorSpec = ()
     if emit_particles:
       output = return_network.create_variables()
-      shape = ReturnDistribution.of(output).values.shape[-2:]
+      shape = ReturnDistribution.of(output).values.shape
       info_spec = {"particles": tf.TensorSpec(shape, tf.float32, "particles")}
     super().__init__(
       time_step_spec,

@@ -10,7 +10,7 @@ import abc
 import dataclasses
 import enum
 import math
-from typing import Callable, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 import tensorflow as tf
 
@@ -49,6 +49,23 @@ class Score(abc.ABC):
     Returns:
       Scores.
     """
+
+  def see(self, distributions: ReturnDistribution, observation: Any):
+    """The distributions that the score is of, where it depends on more.
+
+    Args:
+      distributions: [B, A, N], of what is still to come.
+      observation: nest of [B, ...], the network's part.
+
+    Returns:
+      Distributions; the same unless what was earned before counts.
+    """
+    del observation
+    return distributions
+
+  def by(self, other: "Score") -> "Score":
+    """Another score of the same: of the utility, where there is one."""
+    return other
 
   def logits(self, distributions: ReturnDistribution) -> Optional[tf.Tensor]:
     """[B, A] if actions are drawn by the softmax of these; None otherwise."""
@@ -121,7 +138,7 @@ class Thompson(Score):
 
 @dataclasses.dataclass(frozen=True)
 class Bootstrapped(Score):
-  """The same particle of all actions, through a whole episode."""
+  """Scores actions by one of their particles, the same for a whole episode."""
 
   draws = Draws.EACH_EPISODE
 

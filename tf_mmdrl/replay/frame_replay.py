@@ -85,7 +85,7 @@ class FrameReplay:
 
   @property
   def num_filled(self) -> int:
-    """Only the first so many of an environment's places were ever used."""
+    """How many of an environment's places were ever used: the first ones."""
     return min(self.store.head, self.store.max_length)
 
   def add(self, values: List[np.ndarray]) -> None:

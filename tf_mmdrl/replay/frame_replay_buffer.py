@@ -353,7 +353,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     return self.from_planes(self._pack(values))
 
   def _pack(self, values: Iterable[tf.Tensor]) -> trajectory.Trajectory:
-    """As `tf.nest.pack_sequence_as`, which costs as much as drawing does."""
+    """Packs as `tf.nest.pack_sequence_as`, which costs as much as a draw."""
     left = iter(values)
 
     def fill(field):
@@ -371,7 +371,7 @@ def sample_planes(
   beta: Optional[float],
   ends: bool = False,
 ) -> Tuple[trajectory.Trajectory, BufferInfo]:
-  """As `FrameReplayBuffer.sample_planes`, from several alike as if from one.
+  """Draws from several buffers as if they were one, and leaves planes.
 
   Args:
     buffers: the first one's generator draws.

@@ -39,7 +39,8 @@ class ReplaySaver:
 
     Args:
       buffer: what to save or restore.
-      directory: where; made if need be, and only for this buffer.
+      directory: where to save; it is made if need be, and is for this buffer
+        only.
     """
     self._replay: FrameReplay = buffer.replay
     self._directory = pathlib.Path(directory)

@@ -25,8 +25,8 @@ class Found(NamedTuple):
 
   Attributes:
     shards: the index of the sampler.
-    slots: of that sampler.
-    probabilities: of each draw.
+    slots: the slots of that sampler.
+    probabilities: the probability of each draw.
   """
 
   shards: np.ndarray
@@ -55,7 +55,7 @@ class Sampler(Protocol):
     """Draws `shape` = [K, B] of all slots that are open.
 
     Args:
-      samplers: of this kind, one for each shard.
+      samplers: samplers of this kind, one for each shard.
       generator: the only source of randomness.
       shape: K batches of B draws.
       filled: for each shard, only the first so many of an environment's slots

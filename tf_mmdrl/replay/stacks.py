@@ -120,7 +120,7 @@ def stack_last(planes: tf.Tensor, rank: int) -> tf.Tensor:
 
 
 def stack_last_now(planes: tf.Tensor, rank: int) -> tf.Tensor:
-  """As `stack_last`, and fast by itself; for eager tensors of known shape."""
+  """Stacks as `stack_last` does, but fast for eager tensors of known shape."""
   return _compiled(tuple(planes.shape), planes.dtype, rank)(planes)
 
 

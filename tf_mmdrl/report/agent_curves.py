@@ -45,9 +45,9 @@ def over_games(
 
   Args:
     runs: named apart; every agent has all the games.
-    games: with a reference.
-    smooth: evaluations in the window.
-    statistic: of `aggregate_tables.STATISTICS`.
+    games: the games that have a reference.
+    smooth: how many evaluations a point is the mean of.
+    statistic: one of `aggregate_tables.STATISTICS`.
 
   Returns:
     A curve for each agent whose runs have steps in common.
@@ -124,7 +124,7 @@ def study_curves(
 
   Args:
     study: the runs.
-    smooth: evaluations in the window.
+    smooth: how many evaluations a point is the mean of.
 
   Returns:
     For the mean over the games with a reference, and for each other game that

@@ -22,9 +22,9 @@ class Aggregate(NamedTuple):
   """An agent over all games, human-normalised, as shares.
 
   Attributes:
-    agent: whose.
-    games: over which.
-    estimates: by the name of the statistic.
+    agent: the name of the agent.
+    games: the games that the statistics are over.
+    estimates: the estimates, by the name of the statistic.
   """
 
   agent: Agent

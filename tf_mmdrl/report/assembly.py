@@ -117,6 +117,7 @@ def of_runs(
       sections.improvements(compared, baseline),
       sections.sensitivity(found, options.smooth),
       sections.by_game([*paper, *own], played),
+      sections.vector_scores(runs),
       Section("Runs", tables=[game_tables.runs(runs)], folded=len(runs) > 30),
     ]
   seeds = sorted({run.seed for run in runs})

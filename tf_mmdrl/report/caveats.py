@@ -55,7 +55,7 @@ def of_runs(runs: Sequence[Run], games: Sequence[str], last: int) -> List[str]:
 
   Args:
     runs: named apart.
-    games: with a reference, and played by every agent.
+    games: the games that have a reference and were played by every agent.
     last: as `results.agents` takes it.
   """
   return [

@@ -12,10 +12,10 @@ from tf_mmdrl.report import results
 
 
 def read(path: pathlib.Path, label: str, period: int) -> List[results.Run]:
-  """Reads curves.
+  """Reads learning curves from a CSV file.
 
   Args:
-    path: of the CSV; each row is a game and its scores, evaluation by
+    path: the path of the CSV; each row is a game and its scores, evaluation by
       evaluation. The rows of a game are its seeds. A first row that begins with
       `game` is a heading.
     label: the agent's name.

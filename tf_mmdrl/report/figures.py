@@ -15,7 +15,7 @@ class Curve(NamedTuple):
   """A line over steps.
 
   Attributes:
-    label: whose.
+    label: the name of what the curve is of.
     steps: [F].
     estimate: [F] and its interval.
   """
@@ -36,8 +36,8 @@ def curves(
   Args:
     panel: axes to draw in.
     lines: the curves.
-    order: of all labels; it decides colours, so that they mean the same in
-      every figure.
+    order: all labels in order; it decides colours, so that they mean the same
+      in every figure.
     levels: at most two scores to compare with, as thin lines across.
   """
   from matplotlib import ticker
@@ -96,7 +96,7 @@ def sheet(
 
   Args:
     panels: the curves of each game.
-    order: of the labels.
+    order: the labels in order.
     levels: scores to compare with, by game.
   """
   columns = min(5, math.ceil(math.sqrt(len(panels))))
@@ -151,8 +151,8 @@ def improvement(rows: Sequence[Sequence[Any]], title: str) -> Optional[Any]:
   """Bars of Appendix B's logarithm of the percentage improvement.
 
   Args:
-    rows: of the table of improvements, best first.
-    title: of the figure.
+    rows: the rows of the table of improvements, best first.
+    title: the title of the figure.
 
   Returns:
     The figure, or None if no game has an improvement.

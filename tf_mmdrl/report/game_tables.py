@@ -162,6 +162,36 @@ def runs(found: Sequence[results.Run]) -> Table:
   return Table("runs", "The runs", columns, headings, rows)
 
 
+def vector_scores(found: Sequence[results.Run]) -> Table:
+  """The best evaluation of every run whose scores are vectors."""
+  parts = max(run.vectors.shape[1] for run in found if run.vectors is not None)
+  headings = ["Agent", "Game", "Seed", "Utility", "Criterion", "Steps", "Worth"]
+  headings += [f"Part {index}" for index in range(parts)]
+  rows = []
+  for run in found:
+    if run.vectors is None:
+      continue
+    best = score_statistics.best_evaluation(run.scores)
+    vector = [float(part) for part in run.vectors[best]]
+    rows.append(
+      [
+        run.agent,
+        run.game,
+        str(run.seed),
+        str(run.settings.get("agent.utility", published.NOT_GIVEN)),
+        str(run.settings.get("agent.criterion", published.NOT_GIVEN)),
+        int(run.steps[best]),
+        float(run.scores[best]),
+        *vector,
+        *[None] * (parts - len(vector)),
+      ]
+    )
+  columns = [heading.lower().replace(" ", "_") for heading in headings]
+  notes = ["Mean sums of rewards over the evaluation's games, undiscounted."]
+  title = "What vectors of scores the best evaluations reached"
+  return Table("vector_scores", title, columns, headings, rows, notes, 3)
+
+
 def errata() -> Table:
   """What is wrong in the paper's table, and what was done about it."""
   columns = published.Erratum._fields
@@ -210,7 +240,7 @@ def _cell(
 
 
 def _percent(game: str, score: np.ndarray) -> np.ndarray:
-  """Of human play; it grows with the score, so bounds stay bounds."""
+  """Scores in per cent of human play; a larger score gives a larger one."""
   return 100 * published.scale(game).normalized(score)
 
 

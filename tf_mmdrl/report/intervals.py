@@ -26,13 +26,13 @@ class Estimate(NamedTuple):
   high: Optional[np.ndarray] = None
 
   def mapped(self, grow: Callable[[np.ndarray], np.ndarray]) -> "Estimate":
-    """The same in another unit, by a function that is linear and grows."""
+    """This estimate in another unit, by a function that is linear and grows."""
     if self.low is None or self.high is None:
       return Estimate(grow(self.point))
     return Estimate(grow(self.point), grow(self.low), grow(self.high))
 
   def percent(self) -> "Estimate":
-    """Of shares."""
+    """This estimate of shares, in per cent."""
     return self.mapped(lambda share: 100 * share)
 
 
@@ -52,7 +52,7 @@ def estimate(
   Args:
     statistic: from scores [S, G, ...] to a number or an array.
     matrix: [S, G, ...] scores; each game's seeds are drawn anew, by itself.
-    repetitions: of the bootstrap.
+    repetitions: the repetitions of the bootstrap.
 
   Returns:
     The estimate; with one seed it has no interval, because one seed does not

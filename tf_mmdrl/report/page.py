@@ -17,7 +17,7 @@ class Picture(NamedTuple):
   """A figure, drawn.
 
   Attributes:
-    name: of its files.
+    name: the name of its files.
     caption: below it, and for those who cannot see it.
     png: the file.
     svg: the file.
@@ -53,7 +53,7 @@ class Report(NamedTuple):
   """All of a report.
 
   Attributes:
-    title: of the page.
+    title: the title of the page.
     subtitle: one line on what was measured.
     headline: the figures to see first, each with its meaning.
     notes: what the reader should know.
@@ -128,7 +128,7 @@ def render(report: Report) -> str:
 <section class="notes"><h2>What to know</h2><ul>{notes}</ul></section>
 {"".join(map(_section, sections))}
 </main>
-<footer>Made by <code>mmdrl report</code>. Every table lies beside this page as
+<footer>Made by <code>mmdrl</code>. Every table lies beside this page as
 CSV and Markdown, every figure as PNG and SVG.</footer>
 <script>
 {_data("report.js")}</script>
@@ -219,7 +219,7 @@ def _for_page(svg: str, name: str) -> str:
 
   Args:
     svg: what `plotting.to_svg` gave.
-    name: of the figure; its identifiers are made unique with it.
+    name: the name of the figure; its identifiers are made unique with it.
 
   Returns:
     The `<svg>` element: sized by the page, in the colour of the page's text.

@@ -58,9 +58,9 @@ class Printed(NamedTuple):
 
   Attributes:
     agent: its name.
-    mean: of human-normalised scores.
-    median: of the same.
-    above_human: games.
+    mean: the mean of human-normalised scores.
+    median: the median of these scores.
+    above_human: how many games are above human play.
     above_dqn: games.
   """
 

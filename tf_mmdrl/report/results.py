@@ -31,12 +31,14 @@ class Run:
   Attributes:
     agent: what learnt.
     game: what it played; a game of the paper's table in the table's spelling.
-    seed: of the run.
+    seed: the seed of the run.
     steps: [E] agent steps before each evaluation.
     scores: [E] mean raw score of each evaluation.
     episodes: [E] whole games that each evaluation counts; None if not known.
     settings: `group.field` -> value; empty if not known.
     origin: where it was read.
+    vectors: [E, D] mean raw scores of each evaluation, if rewards were vectors;
+      `scores` are then what these are worth by the run's utility.
   """
 
   agent: str
@@ -47,6 +49,7 @@ class Run:
   episodes: Optional[np.ndarray]
   settings: Mapping[str, Any]
   origin: str
+  vectors: Optional[np.ndarray] = None
 
 
 class Measured(NamedTuple):
@@ -68,7 +71,7 @@ class Agent(NamedTuple):
 
   Attributes:
     name: as it is shown.
-    measured: by game.
+    measured: what was measured, by game.
     published: whether the scores are the paper's.
   """
 
@@ -80,7 +83,7 @@ class Agent(NamedTuple):
     """[S, G] human-normalised scores, with the seeds that every game has.
 
     Args:
-      games: with a reference, and played by this agent.
+      games: the games that have a reference and were played by this agent.
     """
     count = min(len(self.measured[game].values) for game in games)
     columns = [

@@ -38,7 +38,7 @@ def drawer(
 
   Args:
     moments: all that will be drawn, for the scale.
-    names: of the actions.
+    names: the names of the actions.
 
   Returns:
     From some moments to an image [H, W, 3] uint8: on the left the frame, on the

@@ -4,19 +4,22 @@ Of a run's settings only the game, the agent and the seed must be there, so that
 runs of every version are reported.
 """
 
-from typing import List, NamedTuple, Sequence
+import re
+from typing import List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
 from tf_mmdrl.core import errors, run_files, run_records
 from tf_mmdrl.report.results import Run, shown_game
 
+_PART = re.compile(r"evaluation_score_\d+$")
+
 
 class Found(NamedTuple):
   """What was read.
 
   Attributes:
-    runs: with at least one evaluation each.
+    runs: the runs that have at least one evaluation.
     without_evaluations: the directories of runs that have none yet.
   """
 
@@ -25,7 +28,7 @@ class Found(NamedTuple):
 
 
 def read(paths: Sequence[str]) -> Found:
-  """Reads runs.
+  """Reads the evaluations of runs.
 
   Args:
     paths: directories of runs, or directories that hold such.
@@ -63,6 +66,7 @@ def _read(files: run_files.RunFiles) -> Run:
       episodes=_column(rows, "evaluation_episodes"),
       settings=files.settings(),
       origin=str(files.path),
+      vectors=_vectors(rows),
     )
   except KeyError as error:
     raise errors.UserError(
@@ -71,9 +75,20 @@ def _read(files: run_files.RunFiles) -> Run:
     ) from None
 
 
+def _vectors(rows: Sequence[run_files.Row]) -> Optional[np.ndarray]:
+  """[E, D] the parts of scores; None if scores are numbers."""
+  names = [name for name in (rows[0] if rows else ()) if _PART.match(name)]
+  if not names:
+    return None
+  return np.stack([_column(rows, name) for name in names], axis=1)
+
+
 def _column(rows: Sequence[run_files.Row], name: str) -> np.ndarray:
   """[E] the values of a column, all of which must be there."""
   values = [row.get(name) for row in rows]
   if None in values:
     raise KeyError(name)
-  return np.array(values, np.float64)
+  column = np.array(values, np.float64)
+  if not np.isfinite(column).all():
+    raise KeyError(f"{name} as a finite number")
+  return column

@@ -18,8 +18,8 @@ def human_normalized(game: str, score: float) -> Optional[float]:
   """Appendix B: (score - random) / (human - random), 1 for human play.
 
   Args:
-    game: in any spelling.
-    score: raw.
+    game: the name of the game, in any spelling.
+    score: the raw score.
 
   Returns:
     The normalised score, or None for a game without a reference.
@@ -138,7 +138,8 @@ def smooth(curve: np.ndarray, width: int) -> np.ndarray:
 
   Args:
     curve: [..., F].
-    width: of the window; at the start it is as wide as there are points.
+    width: the width of the window; at the start it is as wide as there are
+      points.
 
   Returns:
     [..., F].

@@ -146,6 +146,13 @@ def by_game(agents: Sequence[Agent], games: Sequence[str]) -> Section:
   return Section("Scores by game", tables=tables)
 
 
+def vector_scores(runs: Sequence[Run]) -> Section:
+  """The parts of scores, where rewards were vectors."""
+  if all(run.vectors is None for run in runs):
+    return Section("Vector scores")
+  return Section("Vector scores", tables=[game_tables.vector_scores(runs)])
+
+
 def statistics(
   aggregates: Sequence[aggregate_tables.Aggregate], order: Sequence[str]
 ) -> List[Picture]:

@@ -50,16 +50,16 @@ def score(
 
 
 class Table(NamedTuple):
-  """A table.
+  """A table of a report.
 
   Attributes:
-    name: of its files.
-    title: above it.
+    name: the name of its files.
+    title: the line above it.
     columns: names in the CSV.
     headings: names for people, one for each column.
     rows: cells, one for each column: text, a number, a `Score` or None.
     notes: below it.
-    decimals: of numbers, for people.
+    decimals: how many decimals of numbers people see.
     best: the columns whose highest number in a row is marked.
   """
 

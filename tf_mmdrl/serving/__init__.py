@@ -1,13 +1,18 @@
 """Policies as SavedModels that plain TensorFlow loads, and a server of them."""
 
+from typing import TYPE_CHECKING
+
+from tf_mmdrl.core import lazy
 from tf_mmdrl.serving.directories import remove, versions
-from tf_mmdrl.serving.saved_model import (
-  Policy,
-  load,
-  metadata,
-  publish,
-  unchecked,
-)
+
+if TYPE_CHECKING:
+  from tf_mmdrl.serving.saved_model import (
+    Policy,
+    load,
+    metadata,
+    publish,
+    unchecked,
+  )
 
 __all__ = [
   "Policy",
@@ -18,3 +23,11 @@ __all__ = [
   "unchecked",
   "versions",
 ]
+
+# What needs TensorFlow is loaded when it is asked for.
+__getattr__ = lazy.attributes(
+  __name__,
+  dict.fromkeys(
+    ("Policy", "load", "metadata", "publish", "unchecked"), "saved_model"
+  ),
+)

@@ -14,8 +14,8 @@ async def read(
   """The body, without its compression.
 
   Args:
-    request: whose body it is.
-    limits: of its size and time.
+    request: the request whose body it is.
+    limits: the limits of its size and time.
     place: keeps the bytes of the body, before they come.
 
   Returns:
@@ -24,6 +24,7 @@ async def read(
   Raises:
     UserError: what is wrong with it; a `Refusal` if it is not a 400.
   """
+  _require_known(request)
   place.take(_expected(request, limits.body_bytes))
   clock = None
   if not request.content.is_eof():  # else all of it has come
@@ -46,6 +47,22 @@ async def read(
   finally:
     if clock is not None:
       clock.cancel()
+
+
+def _require_known(request: web.BaseRequest) -> None:
+  """Refuses what would be read as if it were not encoded."""
+  encoding = request.headers.get("Content-Encoding", "identity").strip()
+  if encoding.lower() not in ("identity", "gzip", "deflate"):
+    raise Refusal(
+      415,
+      f"a body may be encoded by gzip or deflate, got {encoding[:40]!r}; send"
+      " it as it is",
+    )
+  transfer = request.headers.get("Transfer-Encoding", "chunked").strip()
+  if transfer.lower() != "chunked":
+    raise Refusal(
+      501, f"a body may come in chunks, got {transfer[:40]!r}; leave it out"
+    )
 
 
 async def _invite(request: web.BaseRequest, limit: int) -> None:

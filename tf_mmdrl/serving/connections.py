@@ -5,8 +5,9 @@ import hmac
 from typing import Any, Callable, Dict, Optional
 
 import orjson
-from aiohttp import web
+from aiohttp import streams, web
 
+from tf_mmdrl.serving import buffers
 from tf_mmdrl.serving.limits import Limits
 
 # Bytes of an answer that are given to the system at a time.
@@ -16,6 +17,11 @@ _SMALL = 2**15
 _FULL = (
   b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
   b"Connection: close\r\nContent-Length: 0\r\n\r\n"
+)
+_LONG = (
+  b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+  b"Content-Type: application/json\r\nConnection: close\r\n"
+  b"Content-Length: %d\r\n\r\n%s"
 )
 
 
@@ -40,7 +46,7 @@ async def send(
   Args:
     request: what is answered.
     response: the answer.
-    seconds: for the client to take it.
+    seconds: how long the client may take to read it.
 
   Returns:
     What was sent.
@@ -103,6 +109,8 @@ class Connection(web.RequestHandler):
     "_server",
     "_clock",
     "_busy",
+    "_body",
+    "_header_bytes",
     "when_made",
   )
 
@@ -117,7 +125,7 @@ class Connection(web.RequestHandler):
     """Waits to be connected.
 
     Args:
-      server: whose connection it is.
+      server: the server whose connection it is.
       limits: what a client may ask for.
       count: told the status of an answer to what was no HTTP.
       log: told of faults that are not the client's.
@@ -135,6 +143,9 @@ class Connection(web.RequestHandler):
     self._server: Optional[web.Server] = server
     self._clock: Optional[asyncio.TimerHandle] = None
     self._busy = False
+    self._body: Optional[streams.StreamReader] = None
+    self._header_bytes = 0  # of a request whose headers are not whole yet
+    buffers.limit(self, self._loop)
     self.when_made: Callable[[], None] = lambda: None
 
   def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -148,6 +159,7 @@ class Connection(web.RequestHandler):
       transport.write(_FULL)
       transport.close()
       return
+    buffers.limit_transport(transport)
     super().connection_made(transport)
     self._wait(transport)
 
@@ -157,16 +169,32 @@ class Connection(web.RequestHandler):
       return
     if not self._busy and self._clock is None and self.transport is not None:
       self._wait(self.transport)
+    requests, to_body = self._request_count, self._takes_a_body()
     super().data_received(data)
+    if self._request_count > requests or to_body:
+      self._header_bytes = 0
+      return
+    self._header_bytes += len(data)
+    if self._header_bytes > buffers.HEADER_BYTES:
+      self._refuse_headers()
+
+  def eof_received(self) -> Optional[bool]:  # type: ignore[override]
+    """A client that sends nothing more may still wait for its answer."""
+    waits = bool(self._messages) or self._busy
+    is_plain = self.ssl_context is None  # TLS cannot be closed by half
+    if waits and is_plain and not self._takes_a_body():
+      self.close()  # once the answer is sent
+      return True
+    return None
 
   def connection_lost(self, exc: Optional[BaseException]) -> None:
-    """Ends."""
-    self.began()
+    """Stops the clock of a connection that is gone."""
+    self.began(None)
     super().connection_lost(exc)
 
-  def began(self) -> None:
-    """The headers of a request are whole."""
-    self._busy = True
+  def began(self, body: Optional[streams.StreamReader]) -> None:
+    """The headers of a request are whole; its body may be on its way."""
+    self._busy, self._body = True, body
     if self._clock is not None:
       self._clock.cancel()
       self._clock = None
@@ -174,6 +202,25 @@ class Connection(web.RequestHandler):
   def ended(self) -> None:
     """The answer is sent; what comes now are headers."""
     self._busy = False
+
+  def _takes_a_body(self) -> bool:
+    """Whether what comes now belongs to a request that has begun."""
+    body = self._messages[-1][1] if self._messages else self._body
+    return body is not None and not body.is_eof()
+
+  def _refuse_headers(self) -> None:
+    """Ends a connection whose headers are too long; nothing else comes of it.
+
+    What waits before them is not answered.
+    """
+    transport, self._server = self.transport, None
+    if transport is not None:
+      self._count(431)
+      body = b'{"error":"a request may have %d bytes of headers"}'
+      body %= buffers.HEADER_BYTES
+      if not self._busy:
+        transport.write(_LONG % (len(body), body))
+      transport.close()
 
   def _wait(self, transport: asyncio.Transport) -> None:
     loop = asyncio.get_running_loop()

@@ -92,7 +92,8 @@ def remove(directory: pathlib.Path, number: int) -> None:
 @contextlib.contextmanager
 def _locked(directory: pathlib.Path) -> Iterator[None]:
   """One writer at a time; the system itself unlocks after a crash."""
-  lock = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+  flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+  lock = os.open(directory / ".lock", flags, 0o644)
   try:
     fcntl.flock(lock, fcntl.LOCK_EX)
     yield
@@ -102,7 +103,7 @@ def _locked(directory: pathlib.Path) -> Iterator[None]:
 
 def _clean(directory: pathlib.Path) -> None:
   for orphan in directory.glob(f"{_TEMPORARY}*"):
-    shutil.rmtree(orphan, ignore_errors=True)
+    whole_files.remove(orphan)
 
 
 def _sync(path: pathlib.Path) -> None:

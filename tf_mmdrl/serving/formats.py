@@ -16,12 +16,14 @@ Writer = Callable[[pathlib.Path], None]
 _OPSET = 17  # what every onnxruntime since 2022 reads
 
 
-def onnx(net: "network.Network") -> Writer:
+def onnx(
+  net: "network.Network", reading: signatures.Reading = signatures.EXPECTED
+) -> Writer:
   """Writes `policy.onnx`: observation -> action, q_values, values, weights."""
   converter = optional.require("tf2onnx", use="ONNX files", extra="onnx")
 
   def write(directory: pathlib.Path) -> None:
-    function = _everything(net)
+    function = _everything(net, reading)
     converter.convert.from_function(
       function,
       input_signature=function.input_signature,
@@ -32,21 +34,23 @@ def onnx(net: "network.Network") -> Writer:
   return write
 
 
-def tflite(net: "network.Network") -> Writer:
+def tflite(
+  net: "network.Network", reading: signatures.Reading = signatures.EXPECTED
+) -> Writer:
   """Writes `policy.tflite`, with the same inputs and outputs."""
 
   def write(directory: pathlib.Path) -> None:
     module = tf.Module()
     module.model_variables = list(net.variables)
     converter = tf.lite.TFLiteConverter.from_concrete_functions(
-      [_everything(net).get_concrete_function()], module
+      [_everything(net, reading).get_concrete_function()], module
     )
     (directory / "policy.tflite").write_bytes(converter.convert())
 
   return write
 
 
-WRITERS: Dict[str, Callable[["network.Network"], Writer]] = {
+WRITERS: Dict[str, Callable[..., Writer]] = {
   "onnx": onnx,
   "tflite": tflite,
 }
@@ -58,7 +62,7 @@ def policy_saver(
   """Writes `policy_saver/`, for TF-Agents' SavedModelPyTFEagerPolicy.
 
   Args:
-    policy: with the weights to save.
+    policy: the policy with the weights to save.
     train_step: kept with the policy.
 
   Returns:
@@ -74,14 +78,14 @@ def policy_saver(
   return write
 
 
-def _everything(net: "network.Network") -> Any:
+def _everything(net: "network.Network", reading: signatures.Reading) -> Any:
   """One function, because these formats hold one: all but the risk."""
 
   @tf.function(input_signature=[signatures.batch_spec(net)], autograph=False)
   def everything(observation):
     distribution = signatures.returns(net, observation)
     return {
-      **signatures.greedy(distribution),
+      **signatures.greedy(distribution, observation, reading),
       **signatures.weighted(distribution),
     }
 

@@ -11,9 +11,13 @@ _COPIES = 4
 # Python's objects for JSON are up to 25 times as large as its text, and the
 # allocators keep some of it. Bodies are read one at a time.
 _OBJECTS = 40
-# What a connection may hold back when its client does not read: asyncio's
-# high-water mark, twice.
-_CONNECTION = 2 * 64 * 2**10
+# What a connection holds at most by `serving.buffers`, if its client sends
+# requests without end and takes no answer: four requests with headers of 48
+# KiB, which take half as much again as objects, part of a fifth, what was read
+# and not parsed, and answers. TLS adds what was read and not decrypted yet, and
+# OpenSSL's own state.
+_CONNECTION = 512 * 2**10
+_TLS_CONNECTION = 640 * 2**10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,16 +25,17 @@ class Limits:
   """What clients may ask for.
 
   Attributes:
-    body_bytes: of one request.
-    answer_bytes: of one answer, known before the model runs.
-    pending_bytes: of all bodies and answers under way; more are told to come
-      back.
+    body_bytes: the largest body of a request.
+    answer_bytes: the largest answer, known before the model runs.
+    pending_bytes: the most bytes of all bodies and answers under way; more are
+      told to come back.
     concurrent: predictions under way; more are told to come back.
     connections: open at a time; more are closed at once.
-    seconds: for a client to send its headers, to send a body and to take an
-      answer, and for the model to answer; each.
+    seconds: how long a client may take to send its headers, to send a body and
+      to take an answer, and the model to answer; each.
     idle_seconds: before a connection without a request is closed.
     batch: observations in one run of the model.
+    tls: whether connections speak TLS, which takes more memory for each.
   """
 
   body_bytes: int = 8 * 2**20
@@ -41,6 +46,7 @@ class Limits:
   seconds: float = 10.0
   idle_seconds: float = 60.0
   batch: int = 64
+  tls: bool = False
 
   @property
   def memory_bytes(self) -> int:
@@ -48,7 +54,7 @@ class Limits:
     return (
       _COPIES * self.pending_bytes
       + _OBJECTS * self.body_bytes
-      + _CONNECTION * self.connections
+      + (_TLS_CONNECTION if self.tls else _CONNECTION) * self.connections
     )
 
 

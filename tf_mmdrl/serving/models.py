@@ -37,7 +37,7 @@ class Model(NamedTuple):
   """A version that was loaded.
 
   Attributes:
-    number: of the version.
+    number: the number of the version.
     signatures: what it can be asked, by name.
     metadata: what was written beside it.
     loaded: TensorFlow's object, which owns the variables.
@@ -58,8 +58,8 @@ def open_model(directory: pathlib.Path, number: Optional[int] = None) -> Model:
   manifest first, and none may be a link.
 
   Args:
-    directory: of the versions.
-    number: of the version; the newest if None.
+    directory: the directory of the versions.
+    number: the number of the version; the newest if None.
 
   Returns:
     The model, each of its signatures run once.

@@ -48,7 +48,7 @@ def decode(
 
   Args:
     body: JSON.
-    signatures: of the model, by name.
+    signatures: the signatures of the model, by name.
     max_answer: bytes of an answer.
 
   Returns:
@@ -151,7 +151,7 @@ def status(number: int, *, served: bool, failure: str = "") -> Dict[str, Any]:
   """Whether a version answers, as TensorFlow Serving says it.
 
   Args:
-    number: of the version.
+    number: the number of the version.
     served: whether it answers; one that was damaged since it was loaded does.
     failure: why it cannot be loaded as it is now.
 

@@ -32,6 +32,7 @@ def publish(
   directory: pathlib.Path,
   number: int,
   *,
+  reading: signatures.Reading = signatures.EXPECTED,
   metadata: Optional[Mapping[str, Any]] = None,
   extras: Sequence[Callable[[pathlib.Path], None]] = (),
 ) -> pathlib.Path:
@@ -42,8 +43,9 @@ def publish(
 
   Args:
     net: observation -> particles.
-    directory: of the versions, as TensorFlow Serving expects it.
-    number: of this version.
+    directory: the directory of the versions, as TensorFlow Serving expects it.
+    number: the number of this version.
+    reading: what actions maximise; the expected return by default.
     metadata: JSON values, kept as `assets/metadata.json` with the format's
       number.
     extras: each writes something into a directory, `assets.extra`.
@@ -54,7 +56,7 @@ def publish(
   Raises:
     OSError: if it cannot be written; then nothing has changed.
   """
-  module, functions = signatures.build(net)
+  module, functions = signatures.build(net, reading)
   try:
     with directories.publishing(directory, number) as path:
       with tempfile.TemporaryDirectory() as beside:
@@ -79,7 +81,7 @@ def metadata(directory: pathlib.Path, number: int) -> Dict[str, Any]:
     return dict(json.loads(path.read_text()))
   except FileNotFoundError:
     return {}
-  except (OSError, ValueError, TypeError) as error:
+  except (OSError, ValueError, TypeError, RecursionError) as error:
     raise errors.UserError(f"{str(path)!r} cannot be read: {error}") from None
 
 
@@ -92,8 +94,8 @@ def opening(directory: pathlib.Path, number: int) -> Iterator[bool]:
   IndexError, RuntimeError and TypeError among others.
 
   Args:
-    directory: of the versions.
-    number: of the version.
+    directory: the directory of the versions.
+    number: the number of the version.
 
   Yields:
     Whether it could be checked: earlier exports and the models of others have
@@ -125,7 +127,7 @@ def _unusable(
   if others:
     advice += f"; the other versions are {', '.join(others[-3:])}"
   return manifests.DamagedVersionError(
-    f"{reason.splitlines()[0]}; {advice}",
+    f"{(reason.splitlines() or [type(error).__name__])[0]}; {advice}",
     where=f"version {number} in {str(directory)!r} cannot be used: ",
   )
 
@@ -142,7 +144,7 @@ class Policy(NamedTuple):
   """A loaded version.
 
   Attributes:
-    number: of the version.
+    number: the number of the version.
     network: observations [B, ...] -> distributions [B, A, N].
     checked: whether its files were compared with a manifest.
   """
@@ -161,8 +163,8 @@ def load(
 
   Args:
     net: made as the exported one was.
-    directory: of the versions.
-    number: of the version; the newest if None.
+    directory: the directory of the versions.
+    number: the number of the version; the newest if None.
 
   Returns:
     The policy.

@@ -16,12 +16,15 @@ from aiohttp import web
 from tf_mmdrl.core import errors
 from tf_mmdrl.serving import (
   bodies,
+  buffers,
   connections,
   directories,
+  live_page,
   rest,
   saved_model,
 )
 from tf_mmdrl.serving.batching import Batcher
+from tf_mmdrl.serving.games import Games
 from tf_mmdrl.serving.limits import Limits, Place, Refusal, UnderWay
 from tf_mmdrl.serving.models import Signature
 from tf_mmdrl.serving.server_metrics import Metrics
@@ -31,6 +34,7 @@ _ADDRESS = re.compile(
   r"/v1/models/(?P<name>[^/:]+)(/versions/(?P<version>[^/:]+))?"
   r"(?P<verb>|/metadata|:predict)"
 )
+_GAMES = re.compile(r"/games(/(?P<session>[\w-]{1,32}))?")
 # Bytes of JSON that are read or written faster than another thread is asked.
 _SMALL = 2**16
 
@@ -49,17 +53,19 @@ class Server:
     count: int = 1,
     poll_seconds: float = 2.0,
     token: Optional[str] = None,
+    games: Optional[Games] = None,
     log: Callable[[str], None] = print,
   ):
     """Loads nothing yet.
 
     Args:
-      directory: of the versions.
-      name: of the model, in addresses.
+      directory: the directory of the versions.
+      name: the name of the model, in addresses.
       limits: what a client may ask for; the defaults if None.
       count: how many of the newest versions to serve.
       poll_seconds: between two looks for a newer one.
-      token: that clients must show; None lets everyone in.
+      token: what clients must show; None lets everyone in.
+      games: what the page may show; None shows none.
       log: told what happens.
     """
     self._directory = directory
@@ -67,6 +73,7 @@ class Server:
     self._limits = limits or Limits()
     self._poll_seconds = poll_seconds
     self._token = token
+    self._games = games
     self._log = log
     self._metrics = Metrics()
     self._under_way = UnderWay(self._limits)
@@ -74,6 +81,9 @@ class Server:
     self._executor = concurrent.futures.ThreadPoolExecutor(1)
     # One more, for JSON that is large: one at a time, so that it is there once.
     self._coder = concurrent.futures.ThreadPoolExecutor(1)
+    self._player: Optional[live_page.Player] = None
+    if games is not None:
+      self._player = live_page.Player(games, self._limits, log)
     self._store = Store(directory, count=count, make_batcher=self._batcher)
     self._http: Optional[web.Server] = None
     self._sockets: Optional[asyncio.AbstractServer] = None
@@ -109,6 +119,7 @@ class Server:
     handshake = None
     if tls is not None:
       handshake = self._limits.seconds
+      buffers.limit_tls()
       connection = connections.Handshakes(connection, self._http, self._limits)
     try:
       self._sockets = await asyncio.get_running_loop().create_server(
@@ -133,6 +144,8 @@ class Server:
       await self._http.shutdown(self._limits.seconds)
     self._executor.shutdown()
     self._coder.shutdown()
+    if self._player is not None:
+      await self._player.stop()
 
   def _batcher(self, signature: Signature) -> Batcher:
     return Batcher(
@@ -192,9 +205,9 @@ class Server:
     self, request: web.BaseRequest, place: Place
   ) -> web.Response:
     path = request.path
-    if path == "/healthz":  # says nothing that needs a token
+    if path in ("/healthz", "/"):  # they say nothing that needs a token
       _require(request, "GET")
-      return web.Response(text="ok\n")
+      return live_page.page() if path == "/" else web.Response(text="ok\n")
     if self._token is not None:
       given = request.headers.get("Authorization")
       if not connections.allowed(given, self._token):
@@ -203,6 +216,12 @@ class Server:
     if found and found["verb"] == ":predict":
       _require(request, "POST")
       return await self._predict(request, self._find(found), place)
+    game = _GAMES.fullmatch(path)
+    if game and self._games is not None and self._player is not None:
+      if request.method == "GET" and game["session"] is None:
+        return _json({"games": self._games.names, "model": self._name})
+      _require(request, "POST")
+      return await self._player.answer(request, game["session"], place)
     if not found and path != "/metrics":
       raise Refusal(404, f"there is nothing at {path}; see /v1/models/NAME")
     _require(request, "GET")
@@ -277,7 +296,7 @@ class Server:
 
 def _request(message, payload, protocol, writer, task):
   """aiohttp's request; the connection learns that its headers have come."""
-  protocol.began()
+  protocol.began(payload)
   loop = asyncio.get_running_loop()
   return web.BaseRequest(message, payload, protocol, writer, task, loop)
 

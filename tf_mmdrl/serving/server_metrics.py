@@ -19,7 +19,7 @@ class Histogram:
     self._sum = 0.0
 
   def observe(self, value: float) -> None:
-    """Adds one."""
+    """Adds one observation."""
     self._counts[bisect.bisect_left(self._bounds, value)] += 1
     self._sum += value
 

@@ -49,9 +49,9 @@ class Store:
     """Loads nothing yet.
 
     Args:
-      directory: of the versions.
+      directory: the directory of the versions.
       count: how many of the newest to serve.
-      make_batcher: for a signature of a new version.
+      make_batcher: makes the batcher of a signature of a new version.
     """
     self._directory = directory
     self._count = count

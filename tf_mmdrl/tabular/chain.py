@@ -77,7 +77,7 @@ def rollouts(
   Args:
     chain: the chain.
     count: how many.
-    generator: of the randomness.
+    generator: the source of randomness.
 
   Returns:
     [count] Monte Carlo returns.

@@ -34,7 +34,7 @@ class Result:
   """Measured claims, and what to draw of them.
 
   Attributes:
-    claims: in the order to print.
+    claims: the claims in the order to print.
     curves: panel -> its curves.
   """
 

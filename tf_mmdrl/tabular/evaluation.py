@@ -64,8 +64,8 @@ def evaluate(
     update: what one transition does to a row.
     slots: W, the learners a thread steps at once.
     threads: how many compiled loops run side by side.
-    dtype: of the arithmetic. float32 errs by 1e-7 a step where the sampling of
-      the transitions errs by 1e-1, and takes half the time.
+    dtype: the dtype of the arithmetic. float32 errs by 1e-7 a step where the
+      sampling of the transitions errs by 1e-1, and takes half the time.
     on_progress: told the share that is done.
 
   Returns:

@@ -50,7 +50,7 @@ class Settings:
     seeds: runs of each method at each length.
     particles: N, also CDRL's number of atoms.
     gamma: the discount factor.
-    iterations: of the learning.
+    iterations: how many iterations of learning there are.
     episodes_per_iteration: so many episodes are one iteration.
     rollouts: Monte Carlo returns to compare with.
     deviation: the standard deviation of the initial particles; the paper's
@@ -199,7 +199,7 @@ def run(
 
   Args:
     settings: the parameters.
-    methods: by name.
+    methods: the names of the methods.
     on_progress: told the share done and what is running.
 
   Returns:

@@ -6,6 +6,7 @@ from tf_mmdrl.tabular import (
   claims,
   theory_contraction,
   theory_convergence,
+  theory_dimensions,
   theory_metric,
 )
 
@@ -28,6 +29,7 @@ def measure(
     "Theorem 2.1": lambda: theory_contraction.contraction(mdps),
     "Theorem 2.2": theory_contraction.no_contraction,
     "Theorem 3": theory_convergence.convergence,
+    "Theorem 3 in R^D": theory_dimensions.dimensions,
     "Moment expansion": theory_metric.expansion,
   }
   rows: List[claims.Claim] = []

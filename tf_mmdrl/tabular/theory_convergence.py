@@ -46,7 +46,7 @@ class Embedding:
 
 
 def gaussian_embedding(h: float = 1.0) -> Embedding:
-  """For exp(-d2 / h)."""
+  """The mean embedding of the standard normal by exp(-d2 / h)."""
   return Embedding(
     kernels.gaussian(h),
     lambda x: math.sqrt(h / (h + 2)) * tf.exp(-(x**2) / (h + 2)),
@@ -55,7 +55,7 @@ def gaussian_embedding(h: float = 1.0) -> Embedding:
 
 
 def energy_embedding() -> Embedding:
-  """For -|x - y|, the energy distance."""
+  """The mean embedding of the standard normal by -|x - y|."""
 
   def potential(x):
     density = math.sqrt(2 / math.pi) * tf.exp(-(x**2) / 2)
@@ -68,7 +68,7 @@ def optimiser(embedding: Embedding) -> Callable[[int], np.ndarray]:
   """Finds the n particles of least MMD, by L-BFGS from the quantiles.
 
   Args:
-    embedding: of the target.
+    embedding: the embedding of the target.
 
   Returns:
     n -> [n] particles; compiled once for all n.

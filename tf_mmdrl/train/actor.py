@@ -5,7 +5,16 @@ the number of steps alone: not on the process, nor on what it played before. So
 another thread, or a process elsewhere, can play while the learner learns.
 """
 
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  List,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Tuple,
+)
 
 import numpy as np
 import tensorflow as tf
@@ -26,7 +35,7 @@ class Weights(NamedTuple):
   """What an actor plays by; a copy, which learning does not change.
 
   Attributes:
-    values: of the network's variables, in their order.
+    values: the values of the network's variables, in their order.
     progress: [] the share of the run that is over, for schedules.
   """
 
@@ -39,7 +48,7 @@ class ActorState(NamedTuple):
 
   Attributes:
     step: steps that it has taken, over its environments.
-    running: [B] scores so far of the games under way.
+    running: [B] scores so far of the games under way, or [B, D].
     kept: [B, 1], what the player keeps through an episode.
     moment: where the environments are.
   """
@@ -55,16 +64,17 @@ class Chunk(NamedTuple):
 
   Attributes:
     trajectories: [B, ...] each, in the order of time, for replay.
-    num_steps: of all environments together. A fresh start of the environments
-      is in the trajectories and is no step.
-    scores: of the games that ended.
-    last_end: of these steps, how many there were when the last of these games
-      had ended; 0 if none has.
+    num_steps: how many steps were taken in all environments together. A fresh
+      start of the environments is in the trajectories and is no step.
+    scores: the scores of the games that ended; lists of D numbers if rewards
+      are vectors.
+    last_end: how many of these steps had been taken when the last of these
+      games ended; 0 if none has.
   """
 
   trajectories: List[trajectory.Trajectory]
   num_steps: int
-  scores: List[float]
+  scores: List[Any]
   last_end: int
 
 
@@ -83,8 +93,8 @@ class Actor:
     Args:
       environment: a batch of environments.
       player: who chooses actions.
-      variables: of the player, which `Weights` go into: its network's, then
-        the progress.
+      variables: the player's variables, which `Weights` go into: its network's,
+        then the progress.
       epsilon: step of this actor -> the share of random actions.
     """
     self.environment = environment
@@ -98,11 +108,26 @@ class Actor:
 
     self._load = load
 
+  @property
+  def problem(self) -> Optional[str]:
+    """Why a run could not go on exactly from the newest state, if so."""
+    return self.environment.problem
+
+  @property
+  def replayed_because(self) -> Optional[str]:
+    """Why the environments' state cannot be saved; None if it can."""
+    return self.environment.replayed_because
+
+  def close(self) -> None:
+    """Closes the environments."""
+    self.environment.close()
+
   def begin(self) -> ActorState:
     """The state before the first step."""
     batch = len(self.environment.time_step.step_type)
     kept = np.zeros([batch, 1], np.float32)
-    return ActorState(0, np.zeros([batch]), kept, self.environment.moment)
+    running = np.zeros(self.environment.time_step.reward.shape)
+    return ActorState(0, running, kept, self.environment.moment)
 
   def play(
     self, state: ActorState, weights: Weights, num_steps: int
@@ -166,11 +191,11 @@ class Actor:
 
 
 class _Games:
-  """Adds up rewards: `running` [B] so far; the others are a chunk's."""
+  """Adds up rewards: `running` so far; the others are a chunk's."""
 
   def __init__(self, running: np.ndarray):
     self.running = running
-    self.scores: List[float] = []
+    self.scores: List[Any] = []
     self.last_end = 0
 
   def add(self, time_step: ts.TimeStep, reward: np.ndarray, steps: int) -> None:

@@ -3,8 +3,11 @@
 import contextlib
 import os
 import pathlib
-import shutil
+import struct
+import zlib
 from typing import Callable, List
+
+import tensorflow as tf
 
 from tf_mmdrl.core import errors, full_disk, run_records, whole_files
 from tf_mmdrl.core.whole_files import DamagedFileError
@@ -12,6 +15,20 @@ from tf_mmdrl.core.whole_files import DamagedFileError
 MANIFEST = run_records.MANIFEST
 _TEMPORARY = ".tmp-"
 _REMOVED = ".gone-"
+# What reading raises where checksums hold and the content is another: files
+# that were made by hand, or mixed up.
+_OTHER_CONTENT = (
+  ArithmeticError,
+  AssertionError,
+  AttributeError,
+  LookupError,
+  OSError,
+  TypeError,
+  ValueError,
+  struct.error,
+  tf.errors.OpError,
+  zlib.error,
+)
 
 
 class Checkpoints:
@@ -26,7 +43,7 @@ class Checkpoints:
 
   def path(self, step: int) -> pathlib.Path:
     """The directory of a checkpoint."""
-    return self.directory / f"{step:012d}"
+    return self.directory / run_records.name_of(step)
 
   def save(
     self, step: int, write: Callable[[pathlib.Path], None], size: int = 0
@@ -44,7 +61,7 @@ class Checkpoints:
     temporary, final = self._temporary(step), self.path(step)
     try:
       self.directory.mkdir(parents=True, exist_ok=True)
-      shutil.rmtree(temporary, ignore_errors=True)
+      whole_files.remove(temporary)
       temporary.mkdir()
       write(temporary)
       files = {}
@@ -58,13 +75,13 @@ class Checkpoints:
         os.rename(temporary, final)
       whole_files.sync_directory(self.directory)
     except OSError as error:
-      shutil.rmtree(temporary, ignore_errors=True)
+      whole_files.remove(temporary)
       raise self._not_written(step, size, error) from error
     self._sweep()
 
   def verify(self, step: int) -> pathlib.Path:
     """The directory, if every file is as it was written."""
-    return _verify(self.path(step))
+    return run_records.verify(self.path(step))
 
   def prune(self, keep: int) -> List[int]:
     """Removes all but the newest; returns the steps that are left."""
@@ -83,13 +100,15 @@ class Checkpoints:
     """
     found = []
     for path in sorted(self.directory.glob(f"{_TEMPORARY}*")):
-      number = path.name[len(_TEMPORARY) :].removesuffix("-old")
-      if not number.isdigit() or self._is_whole(self.path(int(number))):
+      step = run_records.step_of(
+        path.name[len(_TEMPORARY) :].removesuffix("-old")
+      )
+      if step is None or self._is_whole(self.path(step)):
         continue
       if self._is_whole(path):
-        self._put_aside(int(number))
-        os.rename(path, self.path(int(number)))
-        found.append(int(number))
+        self._put_aside(step)
+        os.rename(path, self.path(step))
+        found.append(step)
     return found
 
   def clean(self, newest: int) -> None:
@@ -106,24 +125,24 @@ class Checkpoints:
         self._put_aside(step)
 
   def _temporary(self, step: int) -> pathlib.Path:
-    return self.directory / f"{_TEMPORARY}{step:012d}"
+    return self.directory / f"{_TEMPORARY}{run_records.name_of(step)}"
 
   def _sweep(self) -> None:
     """Removes what is half made or half removed."""
     for kind in (_TEMPORARY, _REMOVED):
       for path in self.directory.glob(f"{kind}*"):
-        shutil.rmtree(path, ignore_errors=True)
+        whole_files.remove(path)
 
   def _put_aside(self, step: int) -> None:
     """Keeps a damaged one under a name that is not read."""
     if self.path(step).exists():
       aside = self.directory / f"damaged-{step:012d}"
-      shutil.rmtree(aside, ignore_errors=True)
+      whole_files.remove(aside)
       os.rename(self.path(step), aside)
 
   def _is_whole(self, path: pathlib.Path) -> bool:
     try:
-      return bool(_verify(path))
+      return bool(run_records.verify(path))
     except DamagedFileError:
       return False
 
@@ -148,8 +167,9 @@ def restore_newest(
   """Restores the newest checkpoint that is whole.
 
   Args:
-    checkpoints: where they are.
-    restore: reads a directory; may raise `DamagedFileError`.
+    checkpoints: the checkpoints to choose from.
+    restore: reads a directory; may raise `DamagedFileError`, and nearly
+      anything if the directory holds something else.
     warn: told of each damaged one.
 
   Returns:
@@ -162,19 +182,20 @@ def restore_newest(
       return True
     except DamagedFileError as error:
       warn(f"the checkpoint of step {step} is passed over: {error}")
+    except errors.UserError:
+      raise
+    except _OTHER_CONTENT as error:
+      reason = (str(error).splitlines() or [""])[0]
+      warn(
+        f"the checkpoint of step {step} is passed over: its checksums hold, but"
+        f" it is none of this run ({type(error).__name__}: {reason})"
+      )
   if steps:
     raise errors.UserError(
       f"every checkpoint in {str(checkpoints.directory)!r} is damaged; put back"
       " a copy, or remove the directory to begin anew"
     )
   return False
-
-
-def _verify(path: pathlib.Path) -> pathlib.Path:
-  content = whole_files.read_json(path / MANIFEST)
-  for name, sha256 in content["files"].items():
-    whole_files.read(path / name, sha256)
-  return path
 
 
 def _sync(path: pathlib.Path) -> None:

@@ -46,6 +46,11 @@ EXTRAS: Dict[str, Extra] = {
   "report": Extra("mmdrl report", ("matplotlib", "rliable", "pandas")),
   "serve": Extra("mmdrl serve", ("aiohttp", "orjson")),
   "onnx": Extra("exports as ONNX", ("tf2onnx",)),
+  "cluster": Extra("actors and sweeps on other machines", ("ray",)),
+  "tune": Extra("mmdrl tune", ("optuna",)),
+  "mo": Extra("environments with vector rewards", ("mo_gymnasium",)),
+  "offline": Extra("mmdrl record and ope", ("h5py", "minari")),
+  "docs": Extra("make docs", ("material", "mkdocstrings")),
 }
 
 

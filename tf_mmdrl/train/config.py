@@ -139,7 +139,7 @@ class Config:
     return algorithms.Run(self.network.num_particles, self.num_updates)
 
   def completed(self) -> "Config":
-    """The same with all of the algorithm's own settings, in their types."""
+    """This configuration with all of the algorithm's own settings."""
     own = dataclasses.asdict(self.own_settings)
     return dataclasses.replace(self, own=own)
 
@@ -150,10 +150,7 @@ class Config:
       if name == "own":
         changed[name] = {**self.own, **values}
         continue
-      try:
-        changed[name] = dataclasses.replace(getattr(self, name), **values)
-      except errors.UserError as error:
-        raise errors.UserError(f"in group {name!r}: {error}") from None
+      changed[name] = _replaced(name, getattr(self, name), values)
     return dataclasses.replace(self, **changed)
 
 
@@ -178,6 +175,11 @@ def fields(config: Config) -> Iterator[Tuple[str, Any]]:
         yield f"agent.{name}", value
 
 
+def shared_names() -> List[str]:
+  """The settings that all algorithms have."""
+  return list(_SHARED)
+
+
 def help_lines(config: Config) -> Dict[str, str]:
   """`group.field` -> its line of help, the algorithm's own among them."""
   own = dataclasses.fields(config.algorithm.settings)
@@ -189,13 +191,48 @@ def change(config: Config, assignments: Sequence[str]) -> Config:
   """Applies `group.field=value`, all at once, so that they fit each other.
 
   Args:
-    config: where to begin.
+    config: the configuration to begin with.
     assignments: the changes. If they choose another algorithm, own settings of
       the one before that it does not have are left out.
 
   Returns:
     The configuration, completed.
   """
+  changes = _changes(assignments)
+  agent = changes.get("agent", {}).get("name", config.agent.name)
+  if agent != config.agent.name:
+    known = dataclasses.fields(algorithms.get(agent).settings)
+    names = {field.name for field in known}
+    own = {name: v for name, v in config.own.items() if name in names}
+    config = dataclasses.replace(config, own=own)
+  return config.replace(**changes).completed()
+
+
+def check(config: Config, assignments: Sequence[str]) -> EnvironmentConfig:
+  """Raises what `change` would for the settings that all algorithms share.
+
+  Whether settings of different groups fit each other is left to `change`, as
+  are an algorithm's own. So no TensorFlow is needed, and mistakes are told at
+  once.
+
+  Args:
+    config: where to begin.
+    assignments: the changes.
+
+  Returns:
+    The environment that they ask for.
+  """
+  environment = config.environment
+  for group, values in _changes(assignments).items():
+    if group != "own":
+      changed = _replaced(group, getattr(config, group), values)
+      if group == "environment":
+        environment = changed
+  return environment
+
+
+def _changes(assignments: Sequence[str]) -> Dict[str, Dict[str, Any]]:
+  """`group.field=value` by group and field."""
   changes: Dict[str, Dict[str, Any]] = {}
   for text in assignments:
     name, equals, value = text.partition("=")
@@ -210,13 +247,14 @@ def change(config: Config, assignments: Sequence[str]) -> Config:
         raise errors.unknown_name("setting", name.strip(), _SHARED)
       group = "own"
     changes.setdefault(group, {})[field] = value.strip()
-  agent = changes.get("agent", {}).get("name", config.agent.name)
-  if agent != config.agent.name:
-    known = dataclasses.fields(algorithms.get(agent).settings)
-    names = {field.name for field in known}
-    own = {name: v for name, v in config.own.items() if name in names}
-    config = dataclasses.replace(config, own=own)
-  return config.replace(**changes).completed()
+  return changes
+
+
+def _replaced(name: str, group: Any, values: Mapping[str, Any]) -> Any:
+  try:
+    return dataclasses.replace(group, **values)
+  except errors.UserError as error:
+    raise errors.UserError(f"in group {name!r}: {error}") from None
 
 
 def to_json(config: Config) -> Dict[str, Any]:
@@ -272,7 +310,8 @@ def refuse_imports(config: Config, allowed: Collection[str]) -> None:
   """Raises if a setting names a module that is not among those allowed.
 
   Args:
-    config: from a file, which is data and must not choose what is run.
+    config: a configuration from a file, which is data and must not choose what
+      is run.
     allowed: the modules that a user named.
   """
   for module, setting in imported(config).items():

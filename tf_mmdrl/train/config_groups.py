@@ -32,6 +32,11 @@ class EnvironmentConfig(settings.Group):
     " itself cuts it off",
     low=0,
   )
+  split_rewards: bool = settings.setting(
+    False,
+    "whether rewards of some Atari games (Pong, MsPacman, Gopher, AirRaid,"
+    " UpNDown, Asteroids) are vectors, with a part for each thing that pays",
+  )
   rebuild_period: int = settings.setting(
     100_000,
     "steps after which environments that cannot save their state, such as"
@@ -170,10 +175,17 @@ class ReplayConfig(settings.Group):
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerConfig(settings.Group):
-  """Adam."""
+  """The optimizer, which is Adam."""
 
   learning_rate: float = settings.setting(
     1e-4, "learning rate of the Adam optimizer", above=0
+  )
+  final_share: float = settings.setting(
+    1.0,
+    "share of optimizer.learning_rate that is left at the end of"
+    " schedule.horizon, to which it falls along a line; 1: it stays",
+    above=0,
+    high=1,
   )
   epsilon: float = settings.setting(
     1.5e-4,
@@ -198,9 +210,9 @@ class ScheduleConfig(settings.Group):
   )
   horizon: int = settings.setting(
     0,
-    "steps over which importance exponents, annealed kernels and schedules of"
-    " agent.exploration go from start to end; 0: the run's length when it"
-    " begins, also if --steps makes it longer later",
+    "steps over which learning rates, importance exponents, annealed kernels"
+    " and schedules of agent.exploration go from start to end; 0: the run's"
+    " length when it begins, also if --steps makes it longer later",
     low=0,
   )
   learning_starts: int = settings.setting(
@@ -261,7 +273,7 @@ class EvaluationConfig(settings.Group):
     " evaluation.period; game: where a game ends that makes the games since the"
     " last evaluation at least evaluation.period steps long, as in the code of"
     " MMDQN's authors (schedule.steps / evaluation.period such phases are a"
-    " run)",
+    " run; a phase in which no game ends is cut at twice its length)",
     choices=("step", "game"),
   )
   num_envs: int = settings.setting(
@@ -314,6 +326,19 @@ class SystemConfig(settings.Group):
     " and each has a part of replay for itself",
     low=1,
   )
+  order: str = settings.setting(
+    "exact",
+    "in which order actors' chunks enter replay; exact: that of their slots, so"
+    " that a run is the same wherever it is played; free: as they come, on"
+    " several machines, which no run repeats bit for bit",
+    choices=("exact", "free"),
+  )
+  staleness: int = settings.setting(
+    4,
+    "with system.order=free: rounds of updates that may be made while a chunk"
+    " is played, so how old the weights may be that it was played by",
+    low=1,
+  )
   xla: str = settings.setting(
     "auto",
     "whether XLA compiles updates; auto: what it makes faster, all updates of"
@@ -322,6 +347,17 @@ class SystemConfig(settings.Group):
   )
   mixed_precision: bool = settings.setting(
     False, "whether layers compute in bfloat16 where it is safe"
+  )
+  devices: str = settings.setting(
+    "one",
+    "how many devices learn; all: every GPU, or every CPU that TensorFlow sees"
+    " if there is none, takes an equal share of each batch",
+    choices=("one", "all"),
+  )
+  memory_growth: bool = settings.setting(
+    False,
+    "whether TensorFlow takes a GPU's memory as it needs it, instead of all of"
+    " it at once",
   )
   deterministic: bool = settings.setting(
     True,

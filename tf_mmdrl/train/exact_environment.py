@@ -11,14 +11,15 @@ steps of them.
 
 Neither is taken on trust. A saved state goes with a digest of a short probe,
 which was played from it and undone; actions go with a digest of what they led
-to. Both are compared after a restore. Where they differ the run does not go on,
-unless with fresh episodes, if its user says so.
+to. Both are compared after a restore. What the run has played since a saved
+state is played again from there, too, before the first checkpoints: that shows
+what no attribute holds and a short probe does not reach. Where they differ the
+run does not go on, unless with fresh episodes, if its user says so.
 """
 
 import contextlib
 import hashlib
 import json
-import zlib
 from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy as np
@@ -28,6 +29,7 @@ from tf_agents.trajectories import time_step as ts
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
 from tf_mmdrl.environments import checked, snapshot
+from tf_mmdrl.train import courses
 
 _ACTIONS_KEPT = 256  # before the state is saved anew, if it can be
 _PROBE = 8  # steps
@@ -90,7 +92,8 @@ class ExactEnvironment:
     self._fresh = resume == "fresh"
     self._start: Dict[str, Any] = {"boundary": 0}
     self._record: List[np.ndarray] = []
-    self._course = 0  # a checksum of what the actions led to
+    self._course = 0  # a checksum of what the record led to
+    self._compared = 0  # actions of the longest record that was played again
     self._is_cut = False
     self._first = ""  # the state of a new process, as text
     self._unplayed: Optional[EnvironmentState] = None
@@ -129,7 +132,7 @@ class ExactEnvironment:
     if "state" in start:
       self._environment.set_state(json.loads(start["state"]))
       self.time_step = self._environment.current_time_step()
-      self._start, self._record = start, []
+      self._start, self._record, self._course = start, [], 0
     else:
       self._rebuild(start["boundary"])
       self._start = start
@@ -142,9 +145,7 @@ class ExactEnvironment:
     if not self._fresh:
       self._record.append(actions)
     self.time_step = self._environment.step(actions)
-    if self.replayed_because is not None:
-      for part in (self.time_step.step_type, self.time_step.reward):
-        self._course = zlib.crc32(part.tobytes(), self._course)
+    self._course = courses.add(self._course, self.time_step)
     return self.time_step
 
   def rebuild(self) -> ts.TimeStep:
@@ -179,7 +180,7 @@ class ExactEnvironment:
     """Goes on exactly as the environment that gave this state would have.
 
     Args:
-      state: of an environment made in the same way.
+      state: the state of an environment that was made in the same way.
 
     Raises:
       UserError: if that cannot be; not if new episodes were asked for.
@@ -203,11 +204,11 @@ class ExactEnvironment:
     return self._start.get("boundary", 0)  # an earlier version had none
 
   def _start_here(self) -> None:
-    """Begins a new record, if the state can be saved; otherwise it grows on."""
+    """Begins a new record if the state can be saved; else the old one grows."""
     with contextlib.suppress(errors.UserError):
       text = json.dumps(self._environment.get_state())
       self._start = {"boundary": self._boundary, "state": text}
-      self._record = []
+      self._record, self._course = [], 0
 
   def _try_state(self) -> Optional[str]:
     """Why the state cannot be saved, if it cannot; nothing else changes."""
@@ -229,13 +230,14 @@ class ExactEnvironment:
     try:
       # As text, because the order of its entries must be kept.
       text = json.dumps(environment.get_state())
-      probes = []
+      probes = [] if self._leads_here_again() else ["another course"]
+      environment.set_state(json.loads(text))
       for _ in range(2):
         probes.append(self._probe())
         # From where a new process would begin.
         environment.set_state(json.loads(self._first))
         environment.set_state(json.loads(text))
-      self.problem = None if probes[0] == probes[1] else _DIFFERS
+      self.problem = None if len(set(probes)) == 1 else _DIFFERS
     except errors.UserError as error:
       self.problem = str(error)
     if self.problem is not None:
@@ -243,9 +245,30 @@ class ExactEnvironment:
       return {"inexact": self.problem}
     return {
       "state": text,
-      "arrived": _digest(self.time_step),
+      "arrived": courses.digest(self.time_step),
       "probe": probes[0],
     }
+
+  def _leads_here_again(self) -> bool:
+    """Plays the record again, from its start; whether that leads here.
+
+    Only records twice as long as any that was, so that it costs no more than
+    twice the longest, however many checkpoints there are.
+    """
+    length = len(self._record)
+    if "state" not in self._start or length < max(1, 2 * self._compared):
+      return True
+    self._compared = length
+    self._environment.set_state(json.loads(self._start["state"]))
+    course = 0
+    try:
+      for actions in self._record:
+        time_step = self._environment.step(actions)
+        course = courses.add(course, time_step)
+    except checked.MisbehavedError:  # the first time it did not
+      return False
+    same = courses.digest(time_step) == courses.digest(self.time_step)
+    return same and course == self._course
 
   def _probe(self) -> str:
     """A digest of what some fixed actions lead to; they are played."""
@@ -255,7 +278,7 @@ class ExactEnvironment:
       for _ in range(_PROBE):
         outer = (self._environment.batch_size,)
         actions = array_spec.sample_spec_nest(spec, random, outer)
-        seen.update(_digest(self._environment.step(actions)).encode())
+        seen.update(courses.digest(self._environment.step(actions)).encode())
         seen.update(np.ascontiguousarray(self.raw_reward).tobytes())
     except checked.MisbehavedError as error:  # it would in the run, too
       seen.update(str(error).encode())
@@ -267,11 +290,11 @@ class ExactEnvironment:
     state, environment = plain["state"], self._environment
     environment.set_state(json.loads(state))
     self._start = {"boundary": plain.get("boundary", 0), "state": state}
-    self._record = []
+    self._record, self._course = [], 0
     self.time_step = environment.current_time_step()
     if "probe" not in plain:  # an earlier version made it
       return
-    if _digest(self.time_step) != plain["arrived"]:
+    if courses.digest(self.time_step) != plain["arrived"]:
       raise _inexact("its observation is another than when it was saved")
     if self._probe() != plain["probe"]:
       raise _inexact("the same actions lead elsewhere than when it was saved")
@@ -309,15 +332,7 @@ class ExactEnvironment:
     return self.time_step
 
   def _arrived(self) -> str:
-    return f"{_digest(self.time_step)} {self._course:08x}"
-
-
-def _digest(time_step: ts.TimeStep) -> str:
-  """The SHA-256 of all that a time step holds."""
-  seen = hashlib.sha256()
-  for part in time_step:
-    seen.update(np.ascontiguousarray(part).tobytes())
-  return seen.hexdigest()
+    return f"{courses.digest(self.time_step)} {self._course:08x}"
 
 
 def _inexact(reason: str) -> errors.UserError:

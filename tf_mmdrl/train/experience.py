@@ -36,7 +36,7 @@ class Experience:
     """Draws nothing yet.
 
     Args:
-      shards: of replay, one for each actor slot.
+      shards: the shards of replay, one for each actor slot.
       num_updates: K, updates of a round.
       batch_size: B.
     """
@@ -48,9 +48,13 @@ class Experience:
 
   def add(self, chunks: Sequence[Chunk]) -> None:
     """Stores what was played, in the slots' order."""
-    for shard, chunk in zip(self.replay.shards, chunks, strict=True):
-      for part in chunk.trajectories:
-        shard.add_batch(part)
+    for slot, chunk in zip(range(len(self.replay.shards)), chunks, strict=True):
+      self.add_to(slot, chunk)
+
+  def add_to(self, slot: int, chunk: Chunk) -> None:
+    """Stores what one slot played."""
+    for part in chunk.trajectories:
+      self.replay.shards[slot].add_batch(part)
 
   def prepare(self, beta: float) -> None:
     """Draws the next round's batches, after what is pending."""

@@ -3,9 +3,13 @@
 import pathlib
 from typing import Any, Dict, Iterable
 
+import tensorflow as tf
+
 from tf_mmdrl import serving
 from tf_mmdrl.core import errors, run_files
+from tf_mmdrl.policies.scores import Mean
 from tf_mmdrl.serving import formats as other_formats
+from tf_mmdrl.serving import signatures
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import machine
 from tf_mmdrl.train.run_state import RunState
@@ -22,7 +26,7 @@ def export(
 
   Args:
     state: the run.
-    directory: of the versions.
+    directory: the directory of the versions.
     formats: what to write in addition to the SavedModel, "onnx" or "tflite".
     policy_saver: whether to write TF-Agents' own form, too.
 
@@ -30,10 +34,11 @@ def export(
     The version's directory.
   """
   agent, extras = state.agent, []
+  reading = _reading(state.config)
   for name in formats:
     if name not in other_formats.WRITERS:
       raise errors.unknown_name("format", name, other_formats.WRITERS)
-    extras.append(other_formats.WRITERS[name](agent.return_network))
+    extras.append(other_formats.WRITERS[name](agent.return_network, reading))
   if policy_saver:
     extras.append(
       other_formats.policy_saver(agent.policy, agent.train_step_counter)
@@ -42,8 +47,19 @@ def export(
     agent.return_network,
     directory,
     state.step,
+    reading=reading,
     metadata=describe(state),
     extras=extras,
+  )
+
+
+def _reading(config: configs.Config) -> signatures.Reading:
+  """What the run's policy makes of its network's distributions."""
+  own = config.own_settings
+  score = own.score(Mean())
+  return signatures.Reading(
+    lambda z, observation: score(score.see(z, observation), tf.zeros([])),
+    lambda z, observation: own.numbers(score.see(z, observation)),
   )
 
 

@@ -1,6 +1,6 @@
 """The parts of a run, made from its configuration."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -56,6 +56,10 @@ def environment(
     protocol=group.protocol,
     evaluation=evaluation,
     max_episode_steps=group.max_episode_steps or None,
+    split_rewards=group.split_rewards,
+    accrued_gamma=(
+      config.agent.gamma if config.own_settings.accrues_rewards else None
+    ),
     **options,
   )
   if tf.nest.is_nested(made.observation_spec()):
@@ -67,10 +71,29 @@ def environment(
   return made
 
 
+def dimensions(env: py_environment.PyEnvironment) -> Optional[int]:
+  """D, if an environment's rewards are vectors; None if they are numbers."""
+  shape = env.reward_spec().shape
+  return shape[0] if shape else None
+
+
 def network(
-  config: Config, observation_spec: Any, action_spec: Any
+  config: Config,
+  observation_spec: Any,
+  action_spec: Any,
+  dimensions: Optional[int] = None,
 ) -> networks.ReturnNetwork:
-  """The network observation -> return distributions [B, A, N]."""
+  """The network observation -> return distributions [B, A, N].
+
+  Args:
+    config: the run's.
+    observation_spec: of the environment.
+    action_spec: of the environment.
+    dimensions: D, if rewards are vectors, for [B, A, N, D].
+
+  Returns:
+    The network.
+  """
   shape, group = observation_spec.shape, config.network
   torso = group.torso
   if torso == "auto":
@@ -90,7 +113,7 @@ def network(
   return networks.ReturnNetwork(
     observation_spec,
     action_spec,
-    config.own_settings.head(config.run),
+    config.own_settings.head(config.run._replace(dimensions=dimensions)),
     conv_layer_params=convolutions,
     fc_layer_params=dense,
     padding=group.padding,
@@ -109,13 +132,13 @@ def agent(
   time_step_spec = tensor_spec.from_spec(env.time_step_spec())
   action_spec = tensor_spec.from_spec(env.action_spec())
   optimizer = tf.keras.optimizers.Adam(
-    config.optimizer.learning_rate, epsilon=config.optimizer.epsilon
+    learning_rate(config), epsilon=config.optimizer.epsilon
   )
   per_update = config.schedule.steps_per_update
   made = config.algorithm.agent(
     time_step_spec,
     action_spec,
-    network(config, time_step_spec.observation, action_spec),
+    network(config, time_step_spec.observation, action_spec, dimensions(env)),
     optimizer,
     **config.own_settings.options(config.run),
     gamma=config.agent.gamma,
@@ -134,6 +157,18 @@ def agent(
   return made
 
 
+def learning_rate(config: Config) -> Any:
+  """Adam's: a number, or a line over the updates of the whole run."""
+  group = config.optimizer
+  if group.final_share == 1:
+    return group.learning_rate
+  return tf.keras.optimizers.schedules.PolynomialDecay(
+    group.learning_rate,
+    decay_steps=config.num_updates,
+    end_learning_rate=group.learning_rate * group.final_share,
+  )
+
+
 def replay_shards(
   config: Config,
   env: environments.Environment,
@@ -144,7 +179,7 @@ def replay_shards(
   Args:
     config: the run's.
     env: a slot's environments.
-    data_spec: of one step, as the agent's `collect_data_spec`.
+    data_spec: the spec of one step, as the agent's `collect_data_spec`.
 
   Returns:
     Replay.
@@ -155,13 +190,12 @@ def replay_shards(
       batch_size, max_length, alpha=config.replay.alpha
     )
 
-  is_atari = isinstance(env, atari.AtariEnvironment)
   shards = [
     replay.FrameReplayBuffer(
       data_spec,
       batch_size=config.slot_envs,
       max_length=-(-config.replay.capacity // config.environment.num_envs),
-      stack=env.protocol.stack if is_atari else 1,
+      stack=frame_stack(env),
       n_step=config.agent.n_step,
       sampler=(
         prioritized if config.replay.prioritized else replay.UniformSampler
@@ -173,6 +207,12 @@ def replay_shards(
   return replay.ShardedReplay(shards)
 
 
+def frame_stack(env: environments.Environment) -> int:
+  """How many frames of a game an observation shows."""
+  is_atari = isinstance(env, atari.AtariEnvironment)
+  return env.protocol.stack if is_atari else 1
+
+
 def evaluation_player(
   config: Config, return_network: networks.ReturnNetwork
 ) -> policies.Player:
@@ -180,7 +220,9 @@ def evaluation_player(
   return policies.Player(
     return_network,
     return_network.num_actions,
-    score=policy_names.parse_steady(config.evaluation.score),
+    score=config.own_settings.score(
+      policy_names.parse_steady(config.evaluation.score)
+    ),
   )
 
 
@@ -189,13 +231,15 @@ def actor(config: Config, env: environments.Environment, slot: int) -> Actor:
   observation, action = tensor_spec.from_spec(
     (env.observation_spec(), env.action_spec())
   )
-  net = network(config, observation, action)
+  net = network(config, observation, action, dimensions(env))
   net.create_variables()
   progress = tf.Variable(0.0, trainable=False)
   player = policies.Player(
     net,
     net.num_actions,
-    score=policy_names.parse(config.agent.exploration, progress.read_value),
+    score=config.own_settings.score(
+      policy_names.parse(config.agent.exploration, progress.read_value)
+    ),
     noisy=config.network.noisy,
   )
   return Actor(

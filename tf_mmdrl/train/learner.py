@@ -8,7 +8,7 @@ import tensorflow as tf
 from tf_mmdrl.agents import base, updates
 from tf_mmdrl.core import errors
 from tf_mmdrl.replay import FrameReplayBuffer, stacks
-from tf_mmdrl.train import watching
+from tf_mmdrl.train import devices, watching
 from tf_mmdrl.train.actor import Weights
 from tf_mmdrl.train.experience import Batches
 
@@ -34,19 +34,19 @@ class Learner:
     buffer: FrameReplayBuffer,
     *,
     all_updates: int,
+    where: tf.distribute.Strategy,
   ):
     """Compiles at the first update.
 
     Args:
       agent: what learns.
       buffer: a shard of what the batches are drawn from, to unpack them.
-      all_updates: of the whole run.
+      all_updates: how many updates the whole run has.
+      where: the devices that the agent was made for.
     """
     self._agent = agent
     self._buffer = buffer
-    self._update = tf.function(
-      agent.train_in_turn(self._experience), autograph=False
-    )
+    self._update = devices.train_in_turn(agent, self._experience, where)
     self._look = tf.function(self._last_update, autograph=False)
 
     @tf.function(autograph=False)
@@ -70,10 +70,10 @@ class Learner:
     """Updates the agent K times.
 
     Args:
-      batches: of this round.
+      batches: the batches of this round.
       step: agent steps so far, for the message if a number is not finite, and
         for the summaries.
-      writer: for the summaries of this round's last batch, if any.
+      writer: writes the summaries of this round's last batch, if not None.
 
     Returns:
       The losses.

@@ -10,8 +10,10 @@ import os
 import pathlib
 from typing import Any, Dict, List, Optional, Sequence
 
+import numpy as np
+
 from tf_mmdrl.core import run_files, whole_files
-from tf_mmdrl.evaluation.evaluator import Evaluation
+from tf_mmdrl.evaluation.evaluator import Evaluation, Worth
 from tf_mmdrl.report import human_normalized
 
 COLUMNS = (
@@ -35,28 +37,39 @@ class Metrics:
 
   Attributes:
     episodes: games finished.
-    last_step: of the newest row.
+    last_step: the step of the newest row.
     last_evaluation: the step of the newest evaluation.
     evaluations: how many there were.
-    last_game: the step with which the newest game ended.
-    best_score: of all evaluations.
-    best_step: where it was reached.
+    last_game: the step with which the newest game ended, or a phase in which
+      none did.
+    best_score: the best score of all evaluations.
+    best_step: the step at which it was reached.
   """
 
-  def __init__(self, path: pathlib.Path, game: str):
+  def __init__(
+    self,
+    path: pathlib.Path,
+    game: str,
+    dimensions: Optional[int] = None,
+    worth: Optional[Worth] = None,
+  ):
     """Begins with no row.
 
     Args:
-      path: of the file.
+      path: the path of the file.
       game: what is played; if human scores of it are known, evaluations are
         written in their measure too, 0 for random and 1 for human play.
+      dimensions: D, if scores are vectors: each of their parts has a column.
+      worth: of such scores, as one number.
     """
     self._path = path
     self._game = game
-    self._columns: Sequence[str] = COLUMNS
-    self._text = _line(COLUMNS)
+    self._dimensions = dimensions
+    self._worth = worth
+    self._columns: Sequence[str] = (*COLUMNS, *_vector_columns(dimensions))
+    self._text = _line(self._columns)
     self._loss_sum, self._losses = 0.0, 0
-    self._scores: List[float] = []
+    self._scores: List[Any] = []
     self.episodes = 0
     self.last_step = 0
     self.last_evaluation = 0
@@ -79,6 +92,21 @@ class Metrics:
     """
     return self.last_game - self._phase_start
 
+  def end_long_phase(self, step: int, period: int) -> bool:
+    """Ends a phase of twice its length within a game.
+
+    Args:
+      step: the step of the run.
+      period: steps after which a phase ends with the next game.
+
+    Returns:
+      Whether it did: no game has ended since the phase was long enough.
+    """
+    is_long = step - self._phase_start >= 2 * period and self.phase < period
+    if is_long:
+      self.last_game = step  # as if one had ended here
+    return is_long
+
   def rows(self) -> List[run_files.Row]:
     """All rows so far."""
     return run_files.parse_rows(self._text)
@@ -92,7 +120,7 @@ class Metrics:
     self._loss_sum += loss
     self._losses += 1
 
-  def add_games(self, scores: Sequence[float], step: int) -> None:
+  def add_games(self, scores: Sequence[Any], step: int) -> None:
     """Adds games that ended, the last with `step`, to the next row's mean."""
     self._scores.extend(scores)
     self.episodes += len(scores)
@@ -107,19 +135,18 @@ class Metrics:
     epsilon: float,
     replay_steps: int,
     evaluation: Optional[Evaluation],
-    unit: float,
+    unit: Any,
     beyond_reach: float,
   ) -> Dict[str, Any]:
     """Writes a row; what is unknown stays empty, and None in the result."""
+    vectors, unit = evaluation and evaluation.vectors, np.asarray(unit)
     score = evaluation.mean if evaluation else None
     row = {
       "step": step,
       "updates": updates,
       "episodes": self.episodes,
       "epsilon": epsilon,
-      "train_score": (
-        sum(self._scores) / len(self._scores) if self._scores else None
-      ),
+      "train_score": self._train_score(),
       "loss": self._loss_sum / self._losses if self._losses else None,
       "replay_steps": replay_steps,
       "evaluation_score": score,
@@ -127,8 +154,11 @@ class Metrics:
       "evaluation_human_normalized": (
         None if score is None else human_normalized(self._game, score)
       ),
-      "unit": unit,
+      "unit": float(np.max(unit)),
       "beyond_reach": beyond_reach,
+      **self._parts("train_score", self._scores),
+      **self._parts("evaluation_score", vectors),
+      **self._parts("unit", unit[np.newaxis]),
     }
     line = _line(["" if row[c] is None else row[c] for c in self._columns])
     self._append(line)
@@ -143,6 +173,24 @@ class Metrics:
       if self.best_score is None or score > self.best_score:
         self.best_score, self.best_step = score, step
     return row
+
+  def _train_score(self) -> Optional[float]:
+    """The mean of the games since the row before, or what they are worth."""
+    if not self._scores:
+      return None
+    if self._dimensions is None or self._worth is None:
+      return sum(self._scores) / len(self._scores)
+    return self._worth(np.array(self._scores))[1]
+
+  def _parts(self, name: str, vectors: Any) -> Dict[str, Optional[float]]:
+    """The mean of each part of some vectors, by the columns' names."""
+    columns = _parts_of(name, self._dimensions)
+    known = vectors is not None and len(vectors) > 0
+    means = np.mean(vectors, axis=0) if known and columns else None
+    return {
+      column: None if means is None else float(means[index])
+      for index, column in enumerate(columns)
+    }
 
   def _append(self, line: str) -> None:
     """Adds a line to the file, all of it or nothing."""
@@ -186,25 +234,13 @@ class Metrics:
     self.best_step = state["best_step"]
 
 
-def describe_unit(rows: Sequence[run_files.Row], now: float) -> List[str]:
-  """Lines that tell the unit of return over a run and what the loss saw."""
-  changes: List[str] = []
-  before = None
-  for row in rows:
-    if row.get("unit") not in (None, before):
-      before = row["unit"]
-      changes.append(f"{before:g} at step {row['step']:,.0f}")
-  lines = [f"unit of return: {now:g} natural rewards"]
-  if len(changes) > 1:
-    lines.append(f"  over time: {', '.join(changes)}")
-  known = [row["beyond_reach"] for row in rows if row.get("beyond_reach")]
-  largest = max((share for share in known if share is not None), default=0.0)
-  last_share = (rows[-1].get("beyond_reach") or 0.0) if rows else 0.0
-  lines.append(
-    f"beyond the loss's reach: {last_share:.0%} of the targets, at most"
-    f" {largest:.0%}"
-  )
-  return lines
+def _parts_of(name: str, dimensions: Optional[int]) -> List[str]:
+  return [f"{name}_{index}" for index in range(dimensions or 0)]
+
+
+def _vector_columns(dimensions: Optional[int]) -> List[str]:
+  names = ("train_score", "evaluation_score", "unit")
+  return [part for name in names for part in _parts_of(name, dimensions)]
 
 
 def _line(cells: Sequence[Any]) -> str:

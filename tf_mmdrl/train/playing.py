@@ -11,11 +11,14 @@ from tf_agents.specs import tensor_spec
 
 from tf_mmdrl import environments, serving
 from tf_mmdrl.core import errors, notices, specs
-from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.core.return_distribution import (
+  JointReturnDistribution,
+  ReturnDistribution,
+)
 from tf_mmdrl.evaluation.evaluator import Evaluation, Evaluator
 from tf_mmdrl.policies import score_names
 from tf_mmdrl.policies.player import Act, by_scores
-from tf_mmdrl.policies.scores import Mean
+from tf_mmdrl.policies.scores import Mean, Score
 from tf_mmdrl.serving import models
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import factories
@@ -26,14 +29,15 @@ class ExportedPolicy(NamedTuple):
   """A policy that was exported, ready to play.
 
   Attributes:
-    number: of the version, which is the step of the run.
-    config: of the run that exported it; None if that is not known.
+    number: the number of the version, which is the step of the run.
+    config: the config of the run that exported it; None if that is not known.
     score: what the run's own evaluation found at this step; None if there was
       none.
-    observation_spec: of one observation.
-    num_actions: A.
+    observation_spec: the spec of one observation.
+    num_actions: the number of actions, A.
     returns: observations [B, ...] -> return distributions [B, A, N].
-    expected: observations [B, ...] -> expected returns [B, A].
+    expected: observations [B, ...] -> expected returns [B, A]; of joint
+      distributions what the run's actions maximise.
   """
 
   number: int
@@ -56,8 +60,8 @@ def open_policy(
   nothing is executed, while a SavedModel is a program.
 
   Args:
-    path: of the run or of the versions.
-    version: which one; the newest if None.
+    path: the path of the run or of the versions.
+    version: the number of the version; the newest if None.
     imports: modules of a run's settings that may be imported.
 
   Returns:
@@ -85,7 +89,9 @@ def open_run(
     (environment.observation_spec(), environment.action_spec())
   )
   environment.close()
-  network = factories.network(config, observation, action)
+  network = factories.network(
+    config, observation, action, factories.dimensions(environment)
+  )
   network.create_variables()
   loaded = serving.load(network, directory.export, version)
   _tell_unchecked(loaded)
@@ -101,7 +107,7 @@ def open_run(
     tf.TensorSpec(observation.shape, observation.dtype),
     network.num_actions,
     returns,
-    lambda observations: returns(observations).mean(),
+    lambda observations: _scored(config, Mean(), returns, observations),
   )
 
 
@@ -123,7 +129,10 @@ def open_export(
 
   def returns(observations: tf.Tensor) -> ReturnDistribution:
     found = ask("particles", observations)
-    return ReturnDistribution(found["values"], tf.math.log(found["weights"]))
+    values, log_weights = found["values"], tf.math.log(found["weights"])
+    if values.shape.rank == 4:
+      return JointReturnDistribution(values, log_weights)
+    return ReturnDistribution(values, log_weights)
 
   return ExportedPolicy(
     model.number,
@@ -136,7 +145,11 @@ def open_export(
   )
 
 
-def evaluate(policy: ExportedPolicy, config: configs.Config) -> Evaluation:
+def evaluate(
+  policy: ExportedPolicy,
+  config: configs.Config,
+  progress: Callable[[float], None] = lambda share: None,
+) -> Evaluation:
   """Plays whole games.
 
   With the run's own configuration these are the games that the run evaluated
@@ -145,13 +158,16 @@ def evaluate(policy: ExportedPolicy, config: configs.Config) -> Evaluation:
   Args:
     policy: who plays.
     config: what to play, and how.
+    progress: told the share of the games that is done.
 
   Returns:
     The games.
   """
   environment = factories.environment(config, evaluation=True)
   try:
-    return evaluator(policy, config, environment).evaluate(policy.number)
+    return evaluator(policy, config, environment).evaluate(
+      policy.number, progress=progress
+    )
   finally:
     environment.close()
 
@@ -165,14 +181,15 @@ def evaluator(
   _require_fit(policy, environment, config.environment.name)
   return Evaluator(
     environment,
-    _act(policy, config.evaluation.score),
+    _act(policy, config),
     config.evaluation,
     factories.seeds(config).evaluation,
+    config.own_settings.worth,
   )
 
 
 def for_episodes(config: configs.Config, episodes: str) -> configs.Config:
-  """The same, but so many games are played, and not one more.
+  """A configuration by which exactly so many games are played.
 
   Each environment plays as many games as the others, so there are as many
   environments as share the games evenly.
@@ -190,15 +207,26 @@ def _tell_unchecked(loaded: Union[serving.Policy, models.Model]) -> None:
     notices.warn(serving.unchecked(loaded.number))
 
 
-def _act(policy: ExportedPolicy, name: str) -> Act:
-  score = score_names.parse_steady(name)
+def _act(policy: ExportedPolicy, config: configs.Config) -> Act:
+  score = score_names.parse_steady(config.evaluation.score)
   if isinstance(score, Mean):
     return by_scores(policy.expected, policy.num_actions)
 
   def scores(observations: tf.Tensor) -> tf.Tensor:
-    return score(policy.returns(observations), tf.constant(0.0))
+    return _scored(config, score, policy.returns, observations)
 
   return by_scores(scores, policy.num_actions)
+
+
+def _scored(
+  config: configs.Config,
+  score: Score,
+  returns: Callable[[tf.Tensor], ReturnDistribution],
+  observations: tf.Tensor,
+) -> tf.Tensor:
+  """[B, A] a score of returns, or of their utility if they are joint."""
+  score = config.own_settings.score(score)
+  return score(score.see(returns(observations), observations), tf.constant(0.0))
 
 
 def _require_fit(

@@ -31,7 +31,7 @@ class Rounds:
     """Plays a round and learns one.
 
     Args:
-      writer: for the summaries of this round, if any.
+      writer: writes the summaries of this round, if not None.
 
     Returns:
       The mean loss, or None before learning starts.
@@ -53,6 +53,9 @@ class Rounds:
     state.metrics.add_loss(learnt.loss)
     return learnt.loss
 
+  def settle(self) -> None:
+    """Before a checkpoint: nothing is under way between two rounds."""
+
   def close(self) -> None:
     """Ends the threads."""
     self._thread.shutdown()
@@ -70,7 +73,7 @@ class Rounds:
   def _together(
     self, function: Callable[[int], Any], slots: Sequence[int]
   ) -> List[Any]:
-    """As `map`, at the same time; nothing goes on once it has returned."""
+    """Calls as `map`, but at the same time; returns when all have ended."""
     first, *others = slots
     running = [self._others.submit(function, slot) for slot in others]
     try:

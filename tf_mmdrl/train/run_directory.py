@@ -17,7 +17,6 @@ from typing import (
   List,
   NamedTuple,
   Optional,
-  Tuple,
 )
 
 from tf_mmdrl import replay
@@ -57,17 +56,6 @@ class RunDirectory(RunFiles):
     self.imports = set(imports)
     self._locks: List[int] = []
 
-  def surroundings(self) -> Iterator[Tuple[str, Any]]:
-    """Where it was last trained: `versions.NAME`, `machine.NAME`, the commit.
-
-    An older version's run has fewer of them.
-    """
-    content = self.description()
-    for group in ("versions", "machine"):
-      for name, value in content.get(group, {}).items():
-        yield f"{group}.{name}", value
-    yield "git_commit", content.get("git_commit")
-
   def config(self) -> configs.Config:
     """The run's configuration; an error if there is no run here."""
     config = self._read_config()
@@ -105,7 +93,7 @@ class RunDirectory(RunFiles):
     config: configs.Config,
     note: Callable[[str], None] = lambda text: None,
   ) -> configs.Config:
-    """The same, with what was settled when the run began.
+    """The configuration with what was settled when the run began.
 
     Schedules are as long as they were then, and settings that did not exist
     have their defaults, whatever a preset has for them now.
@@ -148,7 +136,7 @@ class RunDirectory(RunFiles):
     """Claims the directory, and writes or compares the configuration.
 
     Args:
-      config: of the run.
+      config: the config of the run.
       strict: whether to refuse a run that would go on with other bits, because
         another machine or another version computes it.
       note: told of it otherwise.
@@ -249,15 +237,17 @@ class RunDirectory(RunFiles):
     The file `lock` says who writes. Who deletes it does not get in: the
     directory itself is locked, too, where the file system can do that.
     """
-    file = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    # A link would lead to a file that is none of ours, and is written to.
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    file = os.open(self.path / "lock", flags, 0o644)
     self._locks = [file, os.open(self.path, os.O_RDONLY)]
     try:
       fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
       _lock_directory(self._locks[1])
     except BlockingIOError:
-      owner = os.read(file, 20).decode().strip()
+      owner = os.read(file, 20).strip()
       self.close()
-      process = f" (process {owner})" if owner else ""
+      process = f" (process {int(owner)})" if owner.isdigit() else ""
       raise errors.UserError(
         f"another run{process} writes to {str(self.path)!r}; wait for it or"
         " pass another --run-dir"

@@ -13,9 +13,9 @@ def learning_curve(
   """Draws the scores and the loss over the steps.
 
   Args:
-    rows: of metrics.csv.
-    title: above the picture.
-    path: of the PNG.
+    rows: the rows of metrics.csv.
+    title: the line above the picture.
+    path: the path of the PNG.
 
   Returns:
     The path.

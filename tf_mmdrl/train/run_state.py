@@ -8,11 +8,9 @@ from typing import (
   Any,
   Callable,
   Dict,
-  Iterable,
   List,
   Optional,
   Sequence,
-  Tuple,
 )
 
 import numpy as np
@@ -21,7 +19,7 @@ import tensorflow as tf
 from tf_mmdrl import replay
 from tf_mmdrl.core import errors, full_disk, run_records, whole_files
 from tf_mmdrl.replay import DamagedFileError
-from tf_mmdrl.train import checkpoints, factories
+from tf_mmdrl.train import checkpoints, devices, factories
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train.actor import Chunk, Weights
 from tf_mmdrl.train.config import Config
@@ -30,14 +28,12 @@ from tf_mmdrl.train.experience import Experience, Priorities
 from tf_mmdrl.train.learner import Learner
 from tf_mmdrl.train.metrics import Metrics
 from tf_mmdrl.train.run_directory import RunDirectory
+from tf_mmdrl.train.slot_actors import Crew, Each, SavedActor, State
 
 _AGENT = "agent"
 _STATE = run_records.STATE
 _METRICS = run_records.METRICS
 _ARRAYS = "arrays"
-
-Each = Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]]
-SavedActor = Tuple[Dict[str, Any], EnvironmentState]
 
 
 class RunState:
@@ -45,37 +41,62 @@ class RunState:
 
   Attributes:
     config: its settings.
+    directory: where it is saved.
     agent: what learns.
-    actors: what plays, one for each slot.
-    slots: where each of them is.
+    actors: what plays, one for each slot; in threads, or elsewhere.
+    slots: the state of each of them.
     experience: what they played, and the batches that were drawn of it.
     learner: what updates.
     metrics: what was measured.
     step: steps taken, over all environments, that are in replay.
   """
 
-  def __init__(self, config: Config, directory: RunDirectory):
-    """Makes the parts as they are at step 0."""
+  def __init__(
+    self, config: Config, directory: RunDirectory, crew: Optional[Crew] = None
+  ):
+    """Makes the parts as they are at step 0.
+
+    Args:
+      config: its settings.
+      directory: where it is saved.
+      crew: who plays, if not actors in this process.
+    """
     self.config = config
-    slots = range(config.system.actors)
-    batches = [factories.environment(config, slot) for slot in slots]
-    self.agent = factories.agent(config, batches[0])
-    self.actors = [
-      factories.actor(config, batches[slot], slot) for slot in slots
-    ]
-    self.slots = [actor.begin() for actor in self.actors]
-    shards = factories.replay_shards(
-      config, batches[0], self.agent.collect_data_spec
+    self.directory = directory.path
+    env = factories.environment(config)
+    where = devices.strategy(config)
+    with where.scope():
+      self.agent = factories.agent(config, env)
+    shards = factories.replay_shards(config, env, self.agent.collect_data_spec)
+    if crew is None:
+      others = range(1, config.system.actors)
+      batches = [env, *(factories.environment(config, n) for n in others)]
+      actors = [factories.actor(config, b, n) for n, b in enumerate(batches)]
+      crew = Crew(actors)
+    else:
+      env.close()  # it told what is played
+    self.actors = crew.actors
+    self._each, self.make_rounds = crew.each, crew.rounds
+    self.slots: List[State] = list(
+      self._each(lambda slot: self.actors[slot].begin(), self._numbers)
     )
     size = dict(
       num_updates=config.round_updates, batch_size=config.schedule.batch_size
     )
     self.experience = Experience(shards, **size)
     self.learner = Learner(
-      self.agent, shards.shards[0], all_updates=config.num_updates
+      self.agent,
+      shards.shards[0],
+      all_updates=config.num_updates,
+      where=where,
     )
     self.step = 0
-    self.metrics = Metrics(directory.metrics, config.environment.name)
+    self.metrics = Metrics(
+      directory.metrics,
+      config.environment.name,
+      factories.dimensions(env),
+      config.own_settings.worth,
+    )
     self._checkpoints = checkpoints.Checkpoints(directory.checkpoints)
     self._savers = [
       replay.ReplaySaver(shard, directory.checkpoints / _named("replay", slot))
@@ -85,8 +106,12 @@ class RunState:
 
   @property
   def replay(self) -> replay.ShardedReplay:
-    """Replay."""
+    """The replay of all slots."""
     return self.experience.replay
+
+  @property
+  def _numbers(self) -> Sequence[int]:
+    return range(len(self.actors))
 
   @property
   def steps_played(self) -> int:
@@ -105,12 +130,12 @@ class RunState:
   @property
   def problem(self) -> Optional[str]:
     """Why a run could not go on exactly from the newest checkpoint, if so."""
-    problems = (actor.environment.problem for actor in self.actors)
+    problems = (actor.problem for actor in self.actors)
     return next((problem for problem in problems if problem), None)
 
   @property
   def updates(self) -> int:
-    """Updates done."""
+    """How many updates were done."""
     return int(self.agent.train_step_counter.numpy())
 
   def play(
@@ -120,7 +145,7 @@ class RunState:
 
     Args:
       weights: what all actors play by.
-      num_steps: of each environment.
+      num_steps: how many steps each environment takes.
       each: calls a function with each of some numbers of slots, as `map` does.
 
     Returns:
@@ -130,10 +155,16 @@ class RunState:
     def play(slot):
       return self.actors[slot].play(self.slots[slot], weights, num_steps)
 
-    chunks, slots = zip(*each(play, range(len(self.actors))))
+    chunks, slots = zip(*each(play, self._numbers))
     self.experience.add(chunks)
     self.slots = list(slots)
     return list(chunks)
+
+  def receive(self, slot: int, chunk: Chunk, where: State) -> None:
+    """Stores and counts what a slot played by itself, in free order."""
+    self.experience.add_to(slot, chunk)
+    self.slots[slot] = where
+    self.count([chunk])
 
   def count(self, chunks: Sequence[Chunk]) -> None:
     """Counts what was played, once it is in replay."""
@@ -217,11 +248,24 @@ class RunState:
   def close(self) -> None:
     """Closes the environments."""
     for actor in self.actors:
-      actor.environment.close()
+      actor.close()
 
   def _saved_actors(self) -> List[SavedActor]:
-    pairs = zip(self.actors, self.slots, strict=True)
-    return [actor.save(slot) for actor, slot in pairs]
+    def save(slot):
+      return self.actors[slot].save(self.slots[slot])
+
+    return list(self._each(save, self._numbers))
+
+  def _restored_slots(
+    self, saved: Sequence[Dict[str, Any]], tables: Dict[str, np.ndarray]
+  ) -> List[State]:
+
+    def restored(slot):
+      actions = tables[_named("actions", slot)]
+      environment = EnvironmentState(saved[slot]["environment"], actions)
+      return self.actors[slot].restored(saved[slot], environment)
+
+    return list(self._each(restored, self._numbers))
 
   def _tables(self, saved: Sequence[SavedActor]) -> Dict[str, np.ndarray]:
     tables = {
@@ -260,15 +304,7 @@ class RunState:
       saver.restore(name)
     status = self._trackable.read(str(directory / _AGENT))
     status.assert_consumed()
-    self.slots = [
-      actor.restored(
-        plain,
-        EnvironmentState(plain["environment"], tables[_named("actions", slot)]),
-      )
-      for slot, (actor, plain) in enumerate(
-        zip(self.actors, content["actors"], strict=True)
-      )
-    ]
+    self.slots = self._restored_slots(content["actors"], tables)
     self.step = self.steps_played
     text = (directory / _METRICS).read_text()
     self.metrics.set_state(content["metrics"], text)

@@ -32,7 +32,7 @@ def network(config: Config, seconds: float) -> NetworkSpeed:
 
   Args:
     config: the run's.
-    seconds: to measure for, besides the time to compile.
+    seconds: how long to measure, besides the time to compile.
 
   Returns:
     Its speed.
@@ -80,7 +80,7 @@ def run_seconds(
 
   Args:
     config: the run's.
-    speed: of a network of the same kind.
+    speed: the speed of a network of the same kind.
     measured: the configuration that `speed` was measured with.
     env_step: seconds of one step of all its environments.
 

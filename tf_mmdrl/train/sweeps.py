@@ -13,19 +13,26 @@ import itertools
 import os
 import pathlib
 import signal
-import subprocess
-import sys
 import threading
 import time
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Sequence,
+)
 
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors, run_files
 from tf_mmdrl.policies import score_names as policy_names
+from tf_mmdrl.train import run_process
 from tf_mmdrl.train.config import Config
 
 _TABLE = "sweep.csv"
-_STOPPED = (75, 130, -2, -15)  # exit codes of a run that was told to stop
 
 
 class Job(NamedTuple):
@@ -34,9 +41,9 @@ class Job(NamedTuple):
   Attributes:
     environment: the game.
     agent: the algorithm.
-    seed: of everything.
-    directory: of the run.
-    arguments: of `mmdrl train`.
+    seed: the seed of everything.
+    directory: the directory of the run.
+    arguments: the arguments of `mmdrl train`.
   """
 
   environment: str
@@ -54,6 +61,9 @@ class Job(NamedTuple):
   def log(self) -> pathlib.Path:
     """Where its output goes, beside the run."""
     return self.directory.with_suffix(".log")
+
+
+Start = Callable[[Job], Any]
 
 
 class Row(NamedTuple):
@@ -100,9 +110,9 @@ def plan(
   """The runs, seed by seed, so that a sweep cut short has all games and agents.
 
   Args:
-    directory: of the sweep.
+    directory: the directory of the sweep.
     environments: the games.
-    seeds: of everything.
+    seeds: the seeds of the runs.
     agents: algorithm -> arguments of `mmdrl train`.
 
   Returns:
@@ -146,14 +156,17 @@ def run(
   *,
   at_once: int,
   show: Callable[[str], None],
+  start: Optional[Start] = None,
 ) -> Outcome:
   """Runs what is not finished.
 
   Args:
-    jobs: from `plan`.
-    directory: of the sweep.
+    jobs: what `plan` gave.
+    directory: the directory of the sweep.
     at_once: runs at the same time; each gets its share of the cores.
     show: told of each run's beginning and end.
+    start: begins a run, if not as a process of this machine; what it returns
+      has `wait` and `stop`.
 
   Returns:
     How many were told to stop, and how many failed.
@@ -171,7 +184,8 @@ def run(
   ]
   if len(left) < len(jobs):
     show(f"{len(jobs) - len(left)} of {len(jobs)} runs are finished already")
-  sweep = _Sweep(directory, at_once, show, len(jobs) - len(left), len(jobs))
+  done_before = len(jobs) - len(left)
+  sweep = _Sweep(directory, at_once, show, done_before, len(jobs), start)
   # A signal to stop is Ctrl-C's: it reaches the runs, which save themselves.
   before = signal.signal(signal.SIGTERM, signal.default_int_handler)
   try:
@@ -195,54 +209,57 @@ class _End(enum.Enum):
 class _Sweep:
   """Runs jobs in processes, and writes down how they ended."""
 
-  def __init__(self, directory, at_once: int, show, done: int, total: int):
+  def __init__(
+    self,
+    directory: pathlib.Path,
+    at_once: int,
+    show: Callable[[str], None],
+    done: int,
+    total: int,
+    start: Optional[Start] = None,
+  ):
     self._directory = directory
+    self._start = start or self._start_here
+    self._began, self._done_before = time.monotonic(), done
     self._threads = max(1, (os.cpu_count() or 1) // at_once)
     self._show = show
     self._done, self._total = done, total
     self._lock = threading.Lock()
-    self._processes: List[subprocess.Popen] = []
+    self._processes: List[Any] = []
     self._stopped = False
 
   def stop(self) -> None:
     """Tells all runs to stop; they write a checkpoint first."""
     self._stopped = True
     for process in self._processes:
-      process.terminate()
+      process.stop()
 
   def run(self, job: Job) -> _End:
     """Runs a job to its end."""
     if self._stopped:
       return _End.STOPPED
     self._show(f"{job.name}: begins; {job.log} tells how it goes")
-    job.directory.parent.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
-    with job.log.open("a") as log:
-      process = subprocess.Popen(
-        [
-          *(sys.executable, "-m", "tf_mmdrl", "train"),
-          *(*job.arguments, "--run-dir", str(job.directory)),
-        ],
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        env={
-          **os.environ,
-          "TF_NUM_INTRAOP_THREADS": str(self._threads),
-          "OMP_NUM_THREADS": str(self._threads),
-        },
-      )
-      self._processes.append(process)
-      code = process.wait()
+    process = self._start(job)
+    self._processes.append(process)
+    if self._stopped:
+      process.stop()
+    code = process.wait()
     minutes = (time.monotonic() - start) / 60
     with self._lock:
       return self._end(job, code, minutes)
 
-  def _end(self, job: Job, code: int, minutes: float) -> _End:
-    if code in _STOPPED:
+  def _start_here(self, job: Job) -> run_process.RunProcess:
+    return run_process.RunProcess(
+      job.arguments, job.directory, job.log, threads=self._threads
+    )
+
+  def _end(self, job: Job, code: Optional[int], minutes: float) -> _End:
+    if code in run_process.STOPPED:
       self._show(f"{job.name}: stopped")
       return _End.STOPPED
     if code:
-      self._show(f"{job.name}: failed: {_last_line(job.log)}")
+      self._show(f"{job.name}: failed: {run_process.last_line(job.log)}")
       return _End.FAILED
     rows = run_files.RunFiles(job.directory).rows()
     column = [row["evaluation_score"] for row in rows]
@@ -255,9 +272,18 @@ class _Sweep:
     self._done += 1
     self._show(
       f"[{self._done}/{self._total}] {job.name}: {row.evaluation_score:.2f},"
-      f" best {row.best_score:.2f}, {minutes:.1f} min"
+      f" best {row.best_score:.2f}, {minutes:.1f} min{self._time_left()}"
     )
     return _End.FINISHED
+
+  def _time_left(self) -> str:
+    """Of all runs, as those that have ended here took."""
+    left = self._total - self._done
+    if not left:
+      return ""
+    passed = time.monotonic() - self._began
+    rate = passed / (self._done - self._done_before)
+    return f"; about {left * rate / 60:.0f} min left"
 
 
 def table(rows: Sequence[Row]) -> List[str]:
@@ -281,11 +307,6 @@ def _cell(rows: Sequence[Row], game: str, agent: str) -> str:
   ]
   mean: Optional[float] = sum(scores) / len(scores) if scores else None
   return "-" if mean is None else f"{mean:.2f}"
-
-
-def _last_line(log: pathlib.Path) -> str:
-  lines = log.read_text(errors="replace").strip().splitlines()
-  return lines[-1] if lines else f"nothing in {log}"
 
 
 def _append(path: pathlib.Path, row: Row) -> None:

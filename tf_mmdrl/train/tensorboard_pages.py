@@ -47,7 +47,7 @@ def serve(
 
   Args:
     runs: what to show.
-    port: where; None takes 6006, or the next one that is free.
+    port: the port to listen on; None takes 6006, or the next one that is free.
     wait: told the address; TensorBoard ends when this returns.
   """
   with tempfile.TemporaryDirectory(prefix="mmdrl-tensorboard-") as folder:

@@ -1,6 +1,6 @@
 """The training loop: play and learn, evaluate, save."""
 
-from typing import NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional
 
 import tensorflow as tf
 
@@ -18,6 +18,7 @@ from tf_mmdrl.environments import family
 from tf_mmdrl.evaluation.evaluator import Evaluation, Evaluator
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import (
+  devices,
   exporting,
   factories,
   run_figures,
@@ -27,10 +28,13 @@ from tf_mmdrl.train.config import Config
 from tf_mmdrl.train.rounds import Rounds
 from tf_mmdrl.train.run_directory import RunDirectory
 from tf_mmdrl.train.run_state import RunState
+from tf_mmdrl.train.slot_actors import Crew
 from tf_mmdrl.train.stopping import Stop
 from tf_mmdrl.train.watching import Watcher
 
 _NEVER = 1e9  # evaluation.enough if no score is
+
+Hire = Callable[[Config, Stop], Crew]
 
 
 class Outcome(NamedTuple):
@@ -38,10 +42,10 @@ class Outcome(NamedTuple):
 
   Attributes:
     finished: False if it was told to stop; the same call goes on.
-    step: where.
-    evaluation_score: the last one, if there was any.
-    best_score: of all evaluations.
-    best_step: where that was reached.
+    step: the step at which it ended.
+    evaluation_score: the score of the last evaluation, if there was any.
+    best_score: the best score of all evaluations.
+    best_step: the step at which it was reached.
   """
 
   finished: bool
@@ -52,15 +56,21 @@ class Outcome(NamedTuple):
 
 
 def train(
-  config: Config, directory: RunDirectory, *, strict: bool = False
+  config: Config,
+  directory: RunDirectory,
+  *,
+  strict: bool = False,
+  hire: Optional[Hire] = None,
 ) -> Outcome:
   """Trains until the last step or a signal; goes on where a run stopped.
 
   Args:
     config: the settings.
-    directory: of the run; claimed while this goes on.
+    directory: the directory of the run; claimed while this goes on.
     strict: whether to refuse to go on with a run on another machine, or with
       other versions, than it was computed with before.
+    hire: finds who plays, if not actors in this process. They may ask the run
+      to stop, too.
 
   Returns:
     How it ended.
@@ -69,7 +79,8 @@ def train(
   config = directory.as_begun(config.completed(), notices.note)
   _require_whole_phases(config)
   # Before the directory is touched, for most mistakes show here.
-  state = RunState(config, directory)
+  stop = Stop()
+  state = RunState(config, directory, hire(config, stop) if hire else None)
   try:
     before = directory.open_for_training(
       config, strict=strict, note=notices.note
@@ -82,7 +93,7 @@ def train(
     except errors.UserError as error:
       notices.warn(str(error))
     state.metrics.begin()
-    with Stop() as stop:
+    with stop:
       finished = Trainer(state, directory, stop).run()
     score = run_files.last(state.metrics.rows(), "evaluation_score")
     best = state.metrics.best_score, state.metrics.best_step
@@ -129,7 +140,7 @@ def _say_where(state: RunState, before: Optional[Config]) -> None:
 def _say_how_it_resumes(state: RunState) -> None:
   """Tells of an environment whose state cannot be saved, though one might."""
   config = state.config.environment
-  why = state.actors[0].environment.replayed_because  # they are all alike
+  why = state.actors[0].replayed_because  # they are all alike
   if why is not None and family(config.name) != "atari":
     notices.note(
       f"{why}. So a resumed run plays again what came since its episodes were"
@@ -157,12 +168,13 @@ class Trainer:
       factories.evaluation_player(config, state.agent.return_network).act,
       config.evaluation,
       factories.seeds(config).evaluation,
+      config.own_settings.worth,
     )
     self._saved = state.step
     self._changed = False  # since the last checkpoint
     self._summarize = False
     self._told = False  # of environments that cannot be saved exactly
-    self._rounds = Rounds(state)
+    self._rounds = (state.make_rounds or Rounds)(state)
 
   def run(self) -> bool:
     """Whether the last step was reached."""
@@ -192,7 +204,19 @@ class Trainer:
     writer = self._watcher.writer if self._summarize else None
     loss = self._rounds.play_and_learn(writer)
     self._summarize = self._summarize and loss is None
+    self._end_long_phase()
     self._watcher.show(self._state.step, loss)
+
+  def _end_long_phase(self) -> None:
+    """Without it a game that never ends would never be evaluated."""
+    group, step = self._config.evaluation, self._state.step
+    metrics, period = self._state.metrics, group.period
+    if group.at == "game" and metrics.end_long_phase(step, period):
+      notices.warn(
+        f"no game has ended in the last {period:,} steps, so this phase ends"
+        f" within one, at step {step:,}; environment.max_episode_steps cuts"
+        " games that are too long"
+      )
 
   def _is_over(self) -> bool:
     best = self._state.metrics.best_score
@@ -226,7 +250,10 @@ class Trainer:
       # A checkpoint can be made while its environments do not answer.
       with self._stop.saving_if_stuck(self._save):
         evaluation = self._evaluator.evaluate(
-          state.step, lambda: self._stop.asked, glimpse.add
+          state.step,
+          lambda: self._stop.asked,
+          glimpse.add,
+          lambda share: self._watcher.show_evaluation(state.step, share),
         )
       if self._stop.asked:
         return  # still due when the run goes on
@@ -243,7 +270,7 @@ class Trainer:
       epsilon=factories.epsilon(self._config, state.step),
       replay_steps=state.replay.num_steps,
       evaluation=evaluation,
-      unit=float(state.agent.unit.numpy()),
+      unit=state.agent.unit.numpy(),
       beyond_reach=float(state.agent.beyond_reach.numpy()),
     )
     self._changed = True
@@ -260,6 +287,7 @@ class Trainer:
 
   def _save(self) -> None:
     if self._changed:
+      self._rounds.settle()
       self._state.save()
       self._saved, self._changed = self._state.step, False
       self._say_problem()
@@ -300,3 +328,4 @@ def configure_process(config: Config) -> None:
     tf.config.experimental.enable_op_determinism()
   if config.system.mixed_precision:
     tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")
+  devices.configure(config)

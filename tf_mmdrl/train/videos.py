@@ -3,7 +3,7 @@
 import collections
 import os
 import pathlib
-from typing import Any, Deque, Dict, Iterator, List, Optional
+from typing import Any, Callable, Deque, Dict, Iterator, List
 
 import numpy as np
 import tensorflow as tf
@@ -19,7 +19,6 @@ from tf_mmdrl.train import factories, playing
 from tf_mmdrl.train.config import Config
 from tf_mmdrl.train.playing import ExportedPolicy
 
-FORMATS = (".gif", ".mp4")
 _FRAMES_PER_SECOND = 15
 _GLIMPSE_AFTER = 30  # steps, when most games are under way
 
@@ -62,35 +61,37 @@ def play(
     A moment for each step.
   """
   single = config.replace(evaluation=dict(num_envs=1))
-  family = environments.family(config.environment.name)
-  os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # pygame seeks a speaker
-  rendering: Dict[str, Any] = (
-    {} if family == "atari" else {"render_mode": "rgb_array"}
+  environment = factories.environment(
+    single, evaluation=True, **rendering(single)
   )
-  environment = factories.environment(single, evaluation=True, **rendering)
   try:
     evaluator = playing.evaluator(policy, single, environment)
     score, games, shown = 0.0, 0, 0
     for turn in evaluator.turns(policy.number):
-      score += float(turn.reward[0])
+      score += float(np.sum(turn.reward[0]))
       if turn.time_step.is_last()[0]:
         games, score = games + 1, 0.0
       if games == episodes or shown == max_steps:
         return
       if not turn.time_step.is_last()[0]:
-        yield _moment(policy, environment, turn, score)
+        yield _moment(policy, single, environment, turn, score)
         shown += 1
   finally:
     environment.close()
 
 
 def _moment(
-  policy: ExportedPolicy, environment: Any, turn: Turn, score: float
+  policy: ExportedPolicy,
+  config: Config,
+  environment: Any,
+  turn: Turn,
+  score: float,
 ) -> Moment:
   observation = turn.time_step.observation
   returns = policy.returns(tf.convert_to_tensor(observation))
+  returns = config.own_settings.numbers(returns)
   return Moment(
-    _picture(environment, observation),
+    picture(environment, observation),
     returns.values[0].numpy(),
     returns.weights()[0].numpy(),
     int(turn.actions[0]),
@@ -110,7 +111,17 @@ def frame(config: Config, observation: np.ndarray) -> np.ndarray:
   return observation[..., -1]  # Atari's newest frame
 
 
-def _picture(environment: Any, observation: np.ndarray) -> np.ndarray:
+def rendering(config: Config) -> Dict[str, Any]:
+  """What an environment that is to be drawn is made with."""
+  os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # pygame seeks a speaker
+  os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+  if environments.family(config.environment.name) == "atari":
+    return {}
+  return {"render_mode": "rgb_array"}
+
+
+def picture(environment: Any, observation: np.ndarray) -> np.ndarray:
+  """[H, W] or [H, W, 3] of the first game, as it is now."""
   if isinstance(environment, atari.AtariEnvironment):
     return observation[0, ..., -1]
   return environment.render()[0]
@@ -128,15 +139,26 @@ def names_of_actions(config: Config, num_actions: int) -> List[str]:
 
 
 def write_video(
-  moments: List[Moment], names: List[str], path: pathlib.Path
+  moments: List[Moment],
+  names: List[str],
+  path: pathlib.Path,
+  done: Callable[[int], None] = lambda count: None,
 ) -> None:
-  """Writes a .gif or .mp4, one picture for each moment."""
+  """Writes a .gif or .mp4, one picture for each moment.
+
+  Args:
+    moments: in order.
+    names: of the actions.
+    path: of the file.
+    done: told how many have been drawn.
+  """
   imageio = return_histograms.require("imageio.v2")
   draw = return_histograms.drawer(moments, names)
   try:
     with imageio.get_writer(path, fps=_FRAMES_PER_SECOND) as video:
-      for moment in moments:
+      for count, moment in enumerate(moments, 1):
         video.append_data(draw([moment]))
+        done(count)
   except OSError as error:
     raise errors.UserError(f"cannot write {str(path)!r}: {error}") from None
 
@@ -152,13 +174,3 @@ def write_stills(
     return_histograms.require("imageio.v2").imwrite(path, image)
   except OSError as error:
     raise errors.UserError(f"cannot write {str(path)!r}: {error}") from None
-
-
-def check_format(path: pathlib.Path, stills: Optional[pathlib.Path]) -> None:
-  """Raises before anything is played if a file has an unknown ending."""
-  if path.suffix not in FORMATS:
-    raise errors.UserError(
-      f"a video ends in {' or '.join(FORMATS)}, got {str(path)!r}"
-    )
-  if stills is not None and stills.suffix != ".png":
-    raise errors.UserError(f"stills end in .png, got {str(stills)!r}")

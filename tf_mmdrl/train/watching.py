@@ -2,7 +2,6 @@
 
 import contextlib
 import sys
-import time
 from typing import Any, Dict, Iterator, List, Optional
 
 import numpy as np
@@ -10,9 +9,12 @@ import tensorflow as tf
 from tensorboard.plugins.hparams import api as hparams
 
 from tf_mmdrl.agents import updates
-from tf_mmdrl.core import choosing, full_disk, optional, progress
-from tf_mmdrl.core.return_distribution import ReturnDistribution
-from tf_mmdrl.report import return_histograms
+from tf_mmdrl.core import choosing, full_disk, optional, run_line
+from tf_mmdrl.core.return_distribution import (
+  JointReturnDistribution,
+  ReturnDistribution,
+)
+from tf_mmdrl.report import joint_figures, return_histograms
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import videos
 from tf_mmdrl.train.run_directory import RunDirectory
@@ -42,8 +44,8 @@ def write_update(
   Its loss is not written: the mean over many updates is, with the metrics.
 
   Args:
-    writer: of the run.
-    step: of the run, TensorBoard's only axis.
+    writer: the writer of the run.
+    step: the step of the run, TensorBoard's only axis.
     update: the newest.
   """
   # On a full disk the next row says so; see Watcher.
@@ -66,7 +68,8 @@ class Watcher:
   """Shows and logs a run; nothing here changes how the run goes.
 
   Attributes:
-    writer: of TensorBoard's summaries; None once they cannot be written.
+    writer: the writer of TensorBoard's summaries; None once they cannot be
+      written.
   """
 
   def __init__(
@@ -81,45 +84,25 @@ class Watcher:
       self.writer.flush()
     self._config = config
     self._names: Optional[List[str]] = None  # of actions, once they are shown
-    self._progress = progress.Progress(
-      config.schedule.steps, "train", first=step
+    scores = [row.get("evaluation_score") for row in directory.rows()]
+    self._line = run_line.RunLine(
+      config.schedule.steps,
+      first=step,
+      scores=[score for score in scores if score is not None],
     )
-    self._learns = False
-    self._since, self._since_step = time.monotonic(), step
-    self._rate: Optional[float] = None
-    self._score: Optional[float] = None
-    self._evaluation: Optional[float] = None
 
   def show(self, step: int, loss: Optional[float]) -> None:
     """Updates the line."""
-    if loss is not None and not self._learns:
-      # What was played before goes by much faster, and the first update
-      # compiles: neither tells how long the rest will take.
-      self._learns = True
-      self._progress.forget_pace(step)
-      self._since, self._since_step = time.monotonic(), step
-      self._rate = None
-    parts = [f"step {step:,}"]
-    if self._score is not None:
-      parts.append(f"score {self._score:.2f}")
-    if self._evaluation is not None:
-      parts.append(f"evaluation {self._evaluation:.2f}")
-    if loss is not None:
-      parts.append(f"loss {loss:.3g}")
-    if self._rate is not None:
-      parts.append(f"{self._rate:,.0f} steps/s")
-    self._progress.update(step, ", ".join(parts))
+    self._line.show(step, loss)
+
+  def show_evaluation(self, step: int, share: float) -> None:
+    """Updates the line during an evaluation, of which a share is done."""
+    self._line.evaluate(step, share)
 
   def report(self, row: Dict[str, Any]) -> None:
     """Writes a row of the metrics to TensorBoard."""
-    now, step = time.monotonic(), row["step"]
-    if step > self._since_step:
-      self._rate = (step - self._since_step) / max(1e-9, now - self._since)
-    self._since, self._since_step = now, step
-    if row["train_score"] is not None:
-      self._score = row["train_score"]
-    if row["evaluation_score"] is not None:
-      self._evaluation = row["evaluation_score"]
+    self._line.report(row)
+    step, rate = row["step"], self._line.rate
     if self.writer is None:
       return
     with self._writing(step):
@@ -127,8 +110,8 @@ class Watcher:
         for column, name in _SCALARS.items():
           if row[column] is not None:
             tf.summary.scalar(name, row[column])
-        if self._rate is not None:
-          tf.summary.scalar("Collection/steps_per_second", self._rate)
+        if rate is not None:
+          tf.summary.scalar("Collection/steps_per_second", rate)
       self.writer.flush()
 
   def show_returns(
@@ -137,11 +120,15 @@ class Watcher:
     """Writes an image of frames beside each action's return histogram.
 
     Args:
-      step: of the run.
+      step: the step of the run.
       observations: [up to 3, ...] consecutive ones; passed over where they are
         not pictures.
-      returns: [up to 3, A, N].
+      returns: [up to 3, A, N]; of joint ones the first is drawn as scatter
+        plots.
     """
+    if isinstance(returns, JointReturnDistribution):
+      self._show_joint(step, returns)
+      return
     pictured = videos.pictured(self._config)
     if not (self.writer and pictured and optional.is_there("matplotlib")):
       return
@@ -160,9 +147,24 @@ class Watcher:
     with self._writing(step), self.writer.as_default(step=step):
       tf.summary.image("Returns/of_each_action", image[np.newaxis])
 
+  def _show_joint(self, step: int, returns: JointReturnDistribution) -> None:
+    """Writes scatter plots of an evaluation's first state, and correlations."""
+    if not (self.writer and optional.is_there("matplotlib")):
+      return
+    num_actions, dimensions = returns.shape[1], returns.dimensions
+    if self._names is None:
+      self._names = videos.names_of_actions(self._config, num_actions)
+    image = joint_figures.image(returns.values[0].numpy(), self._names)
+    correlations = returns.correlation()[0].numpy()
+    with self._writing(step), self.writer.as_default(step=step):
+      tf.summary.image("Returns/of_each_action", image[np.newaxis])
+      for i, j in joint_figures.pairs(dimensions) if dimensions > 1 else ():
+        mean = float(correlations[:, i, j].mean())
+        tf.summary.scalar(f"Returns/correlation_{i}_{j}", mean)
+
   def close(self) -> None:
     """Ends the line and the log."""
-    self._progress.close()
+    self._line.close()
     if self.writer is not None:
       with contextlib.suppress(*_DISK_ERRORS):
         self.writer.close()

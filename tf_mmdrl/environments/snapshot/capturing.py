@@ -18,9 +18,17 @@ _SEQUENCES: dict[type, str] = {list: "list", tuple: "tuple"}
 _BOUND = (types.MethodType, types.BuiltinMethodType)
 
 
+_DIGITS = 4000  # of a number; Python reads few more as text
+
+
 def capture(value: Any) -> Any:
   """The state of an object, such that `json.dumps` takes it."""
-  return _Capture().encode(value, "environment")
+  try:
+    return _Capture().encode(value, "environment")
+  except RecursionError:
+    raise CannotCaptureError(
+      "environment holds parts within parts, too many for Python"
+    ) from None
 
 
 class _Capture:
@@ -35,10 +43,16 @@ class _Capture:
   def encode(self, value: Any, path: str) -> Any:
     value = parts.unwrapped(value)
     if type(value) in parts.PLAIN:
+      if type(value) is int and value.bit_length() > 3 * _DIGITS:
+        raise CannotCaptureError(f"{path} has more than {_DIGITS} digits")
       return value
     if parts.is_constant(value):
       return {"kind": "constant", **parts.describe_constant(value, path)}
     if isinstance(value, _BOUND):
+      if getattr(value.__self__, value.__name__, None) != value:
+        raise CannotCaptureError(
+          f"{path} is bound to an object that has it not as {value.__name__}"
+        )
       owner = self.encode(value.__self__, f"{path}.__self__")
       return {"kind": "method", "name": value.__name__, "self": owner}
     if type(value) is functools.partial:

@@ -67,6 +67,24 @@ class GaussianMixture(kernel.Kernel):
       total -= tail * math.sqrt(h / math.pi)
     return total
 
+  def by_width(self, factor: float) -> List["GaussianMixture"]:
+    """Mixtures that add up to this one, each of bandwidths of alike size.
+
+    Args:
+      factor: the most by which bandwidths of one mixture differ.
+
+    Returns:
+      The mixtures, the narrowest first; bandwidths are numbers.
+    """
+    parts = sorted(zip(self.bandwidths, self.coefficients, self.tails))
+    groups: List[list] = []
+    for part in parts:
+      if not groups or part[0] > factor * groups[-1][0][0]:
+        groups.append([])
+      groups[-1].append(part)
+    wanted = [group for group in groups if any(c or t for _, c, t in group)]
+    return [GaussianMixture(*zip(*group)) for group in wanted]
+
   def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
     """See the base class."""
     excess = tf.zeros_like(statistic)

@@ -1,0 +1,294 @@
+"""Joint returns: what is learnt of them, against what was played or computed.
+
+  python benchmarks/joint.py laws --seeds 0,1,2
+  python benchmarks/joint.py constrained --seeds 0,1,2
+  python benchmarks/joint.py esr --seeds 0,1,2
+  python benchmarks/joint.py cost
+  python benchmarks/joint.py memory
+
+`laws`: mazes under the random policy; joint particles beside independent
+marginals (one scalar agent for each source: MMDQN, QR-DQN), against 10,000
+Monte Carlo returns. `constrained`: the probability that all limits hold,
+against dynamic programming. `esr`: an environment of two steps where the best
+policies by ESR and SER differ. `cost`, `memory`: of an update.
+"""
+
+import argparse
+import dataclasses
+import functools
+import json
+import resource
+import time
+from typing import Any, Callable, Dict, List, Tuple
+
+import joint_distances as distances
+import joint_learning as learning
+import numpy as np
+import tensorflow as tf
+import update
+from tf_agents.trajectories import time_step as ts
+
+from tf_mmdrl import agents
+from tf_mmdrl.core.return_distribution import (
+  JointReturnDistribution,
+  ReturnDistribution,
+)
+from tf_mmdrl.environments import mazes
+from tf_mmdrl.networks import ReturnNetwork, heads
+from tf_mmdrl.policies import utilities, utility_names
+
+LIMITS = (0.5, 0.5, 0.5)
+
+
+def at_start(agent, observation: np.ndarray) -> ReturnDistribution:
+  """Distributions [A, N] (or joint) of the first state."""
+  output, _ = agent.return_network(tf.constant(observation[np.newaxis]))
+  return ReturnDistribution.of(output)
+
+
+def of_random_policy(returns: ReturnDistribution) -> np.ndarray:
+  """The particles of all actions, which the random policy takes alike."""
+  values = returns.values.numpy()[0]
+  if isinstance(returns, JointReturnDistribution):
+    return values.reshape([-1, values.shape[-1]])
+  return values.reshape([-1])
+
+
+def laws(name: str, seed: int, updates: int) -> Dict[str, Any]:
+  """What three ways learn of a maze's returns."""
+  maze = mazes.Maze(name)
+  steps = learning.random_steps(maze, 20_000, seed)
+  first, _ = maze.reset()
+  played = learning.monte_carlo(maze, 10_000, 10_000 + seed)
+  again = learning.monte_carlo(maze, 4 * learning.PARTICLES, 20_000 + seed)
+  dimensions = played.shape[1]
+  learnt: Dict[str, np.ndarray] = {}
+  made = learning.learner("joint", name)
+  made.learn(steps, steps["reward"], seed, updates, evaluate=True)
+  learnt["joint_mmdqn"] = of_random_policy(at_start(made.agent, first))
+  for kind in ("mmdqn", "qrdqn"):
+    parts = []
+    for index in range(dimensions):
+      made = learning.learner(kind, name)
+      reward = steps["reward"][:, index]
+      made.learn(steps, reward, seed, updates, evaluate=True)
+      parts.append(of_random_policy(at_start(made.agent, first)))
+    learnt[f"{kind} marginals"] = distances.independent(parts, seed)
+  learnt["as many Monte Carlo returns"] = again
+  found = {key: distances.all_of(x, played) for key, x in learnt.items()}
+  return {"maze": name, "seed": seed, "found": found}
+
+
+def best_probability(maze: mazes.Maze) -> float:
+  """Of one payment of each source at least, by dynamic programming."""
+  (number,) = maze.reward_space.shape
+
+  @functools.cache
+  def value(cell, closed, paid) -> float:
+    if maze.is_end(cell, list(closed)):
+      return float(all(paid))
+
+    def of(action) -> float:
+      total = 0.0
+      for share, after in maze.outcomes(cell, action, list(closed)):
+        source = maze.source(after)
+        now = tuple(
+          got or (i == source and after != cell) for i, got in enumerate(paid)
+        )
+        total += share * value(after, (*closed, cell), now)
+      return total
+
+    ways = maze.open_ways(cell, list(closed))
+    return max(of(action) for action in ways)
+
+  return value(maze.start, (), (False,) * number)
+
+
+def success(maze: mazes.Maze, choose: Callable, games: int, seed: int) -> float:
+  """The share of games in which every source paid."""
+  rng = np.random.default_rng(seed)
+  maze.reset(seed=seed)
+  held = 0
+  for _ in range(games):
+    observation, _ = maze.reset()
+    total, over, step = np.zeros(maze.reward_space.shape), False, 0
+    while not over and step < 60:
+      action = choose(observation)
+      if step >= 30:  # against a wall for ever
+        action = int(rng.integers(4))
+      observation, reward, over, _, _ = maze.step(action)
+      total, step = total + reward, step + 1
+    held += bool((total > 0).all())
+  return held / games
+
+
+def constrained(seed: int, updates: int, games: int) -> Dict[str, Any]:
+  """The threshold utility of joint particles, and of their marginals alone."""
+  maze = mazes.Maze("constrained")
+  steps = learning.random_steps(maze, 40_000, seed)
+  limits = ",".join(map(str, LIMITS))
+  score = utility_names.parse_score(f"threshold:{limits}")
+  found = {"seed": seed, "best": best_probability(maze)}
+  for kind in ("joint", "product"):
+    chosen = score if kind == "joint" else ProductOfMarginals(score.utility)
+    made = learning.learner("joint", "constrained", score=chosen)
+    made.learn(steps, steps["reward"], seed, updates, evaluate=False)
+
+    @tf.function(autograph=False)
+    def act(observation, agent=made.agent, chosen=chosen):
+      output, _ = agent.return_network(observation)
+      return tf.argmax(chosen(ReturnDistribution.of(output), tf.zeros([])), 1)
+
+    choose = functools.cache(
+      lambda text, act=act: int(
+        act(tf.constant(np.frombuffer(text, np.float32)[np.newaxis]))[0]
+      )
+    )
+    found[kind] = success(
+      maze, lambda seen, choose=choose: choose(seen.tobytes()), games, seed
+    )
+  return found
+
+
+@dataclasses.dataclass(frozen=True)
+class ProductOfMarginals(utilities.UtilityScore):
+  """prod_i P(G_i >= c_i): what marginals alone can say."""
+
+  utility: utilities.Threshold
+  accrued: bool = False
+
+  def __call__(self, distributions, uniform):
+    """[B, A] products."""
+    del uniform
+    holds = distributions.values >= tf.constant(self.utility.limits)
+    share = tf.reduce_mean(tf.cast(holds, tf.float32), axis=-2)
+    return tf.reduce_prod(share, axis=-1)
+
+
+def esr(seed: int, updates: int) -> Dict[str, Any]:
+  """Which action begins the best policy, by each criterion."""
+  env = learning.environment("two_steps")
+  steps = learning.random_steps(env, 5000, seed)
+  first, _ = env.reset()
+  found: Dict[str, Any] = {"seed": seed}
+  for criterion in ("esr", "ser"):
+    score = utility_names.parse_score(
+      "chebyshev:1,1", criterion, accrued=criterion == "esr"
+    )
+    made = learning.learner("joint", "two_steps", score=score)
+    made.learn(steps, steps["reward"], seed, updates, evaluate=False)
+    returns = at_start(made.agent, first)
+    seen = score.see(returns, tf.constant(first[np.newaxis]))
+    scores = score(seen, tf.zeros([])).numpy()[0]
+    found[criterion] = {
+      "scores": [round(float(one), 3) for one in scores],
+      "chosen": ["gamble", "sure"][int(np.argmax(scores))],
+    }
+  return found
+
+
+def cost(rounds: int) -> List[Tuple[str, float, float]]:
+  """(name, CPU ms, wall ms) of an update, Nature network, batch 32, N = 200."""
+  task = update.TASKS["nature"]
+  found: List[Tuple[str, List[float], List[float]]] = []
+  made = {}
+  for name, dimensions in (("mmdqn", None), ("joint D=2", 2), ("joint D=3", 3)):
+    made[name] = _nature_agent(task, dimensions)
+  for name, (agent, batch) in made.items():
+    agent.train(batch)  # compiles
+    found.append((name, [], []))
+  for _ in range(rounds):  # in turn, so that all meet the same load
+    for (_, cpu, wall), (agent, batch) in zip(found, made.values()):
+      cpu_0, wall_0 = time.process_time(), time.perf_counter()
+      agent.train(batch).loss.numpy()
+      cpu.append(1e3 * (time.process_time() - cpu_0))
+      wall.append(1e3 * (time.perf_counter() - wall_0))
+  return [
+    (name, float(np.median(cpu)), float(np.min(wall)))
+    for name, cpu, wall in found
+  ]
+
+
+def _nature_agent(task, dimensions, particles: int = update.PARTICLES):
+  shape = [] if dimensions is None else [dimensions]
+  spec = ts.time_step_spec(task.observation, tf.TensorSpec(shape, tf.float32))
+  net = ReturnNetwork(
+    task.observation,
+    update.ACTION,
+    heads.particles(particles, dimensions),
+    conv_layer_params=task.conv_layer_params,
+    fc_layer_params=task.fc_layer_params,
+  )
+  cls = agents.MMDQNAgent if dimensions is None else agents.JointMMDQNAgent
+  agent = cls(spec, update.ACTION, net, update.adam(), **update.COMMON)
+  agent.initialize()
+  batch = update.experience(task)
+  if dimensions is not None:
+    reward = tf.repeat(batch.reward[..., tf.newaxis], dimensions, axis=-1)
+    batch = batch._replace(reward=reward)
+  return agent, batch
+
+
+def memory(particles: int) -> Tuple[float, float]:
+  """MB of this process before and after an update at D = 3, B = 32."""
+  from tf_mmdrl.losses import MMDLoss
+  from tf_mmdrl.ops import kernels
+
+  rng = np.random.default_rng(0)
+  x, y = (
+    tf.constant(rng.normal(size=[32, particles, 3]), tf.float32)
+    for _ in range(2)
+  )
+  loss = MMDLoss(kernels.smooth_energy(1.0), mean_distance=True)
+
+  @tf.function(autograph=False, jit_compile=True)
+  def compute(x, y):
+    with tf.GradientTape() as tape:
+      tape.watch(x)
+      value = loss(
+        JointReturnDistribution(x), JointReturnDistribution(y), tf.zeros([])
+      )
+    return value, tape.gradient(value, x)
+
+  compute(x[:, :8], y[:, :8])  # what XLA itself takes
+  before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+  compute(x, y)
+  after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+  return before, after
+
+
+def main() -> None:
+  """Runs a study and prints what it found, a line for each seed."""
+  parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+  parser.add_argument(
+    "study", choices=("laws", "constrained", "esr", "cost", "memory")
+  )
+  parser.add_argument("--seeds", default="0,1,2")
+  parser.add_argument("--updates", type=int, default=6000)
+  parser.add_argument("--mazes", default="exclusive,inclusive")
+  parser.add_argument("--games", type=int, default=2000)
+  args = parser.parse_args()
+  if args.study == "cost":
+    for row in cost(20):
+      print("{:10} CPU {:6.1f} ms, least wall {:6.1f} ms".format(*row))
+    return
+  if args.study == "memory":
+    for particles in (200, 1000):
+      before, after = memory(particles)
+      print(
+        f"N = {particles}: {after - before:.0f} MB more, {after:.0f} in all"
+      )
+    return
+  for seed in map(int, args.seeds.split(",")):
+    tf.keras.utils.set_random_seed(seed)
+    if args.study == "laws":
+      for name in args.mazes.split(","):
+        print(json.dumps(laws(name, seed, args.updates)), flush=True)
+    elif args.study == "esr":
+      print(json.dumps(esr(seed, args.updates)), flush=True)
+    else:
+      print(json.dumps(constrained(seed, args.updates, args.games)), flush=True)
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,106 @@
+"""What a wrong word on the command line comes to, and how soon."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tf_mmdrl.cli import main
+from tf_mmdrl.core import optional
+
+# Each with part of what it says; none of them needs TensorFlow.
+_MISTAKES = {
+  "trian": "unknown command 'trian'; did you mean 'train'?",
+  "train --env Brekout": "did you mean 'Breakout'",
+  "train --env MinAtar/Brekout": "unknown MinAtar game",
+  "train --set environment.name=Brekout": "did you mean 'Breakout'",
+  "train --env ale/Brekout": "unknown Atari game",
+  "train --agent mmdqm": "did you mean 'mmdqn'",
+  "train --preset papr": "did you mean 'paper'",
+  "train --agent iqn --steps many": "must be a whole number, got 'many'",
+  "train --set optimizer.lr=1": "did you mean 'optimizer.learning_rate'?",
+  "train --set learning_rate=1": "did you mean 'optimizer.learning_rate'?",
+  "inspect nowhere": "'nowhere' is not a run",
+  "evaluate nowhere": "'nowhere' is not a run",
+  "watch nowhere -o game.mp4": "'nowhere' is not a run",
+  "watch . -o game.avi": "ends in .gif or .mp4",
+  "export nowhere": "'nowhere' is not a run",
+  "report nowhere -o out": "'nowhere' is not a directory",
+  "tensorboard nowhere": "'nowhere' is not a directory",
+  "play nowhere": "there is no directory 'nowhere'",
+  "serve nowhere": "there is no directory 'nowhere'",
+  "sweep --agents mmdqm": "did you mean 'mmdqn'",
+}
+_FLAGS = {
+  "train --sed 3": "mmdrl train: unknown flag --sed; did you mean --seed",
+  "train --learning-rate=1": "mean --set optimizer.learning_rate=...?",
+  "train --lr 1": "--lr; did you mean --set optimizer.learning_rate",
+  "train --xyzzy": "unknown flag --xyzzy; see mmdrl train --help-all",
+  "train twice": "mmdrl train: there is no place for 'twice'",
+  "export": "required: RUN; see mmdrl export --help",
+  "export x --format onx": "invalid choice: 'onx'",
+  "serve x --port many": "invalid int value: 'many'; see mmdrl serve --help",
+  "--verbosity=1": "mmdrl: a command is wanted; see mmdrl --help",
+  "--versoin": "mmdrl: unknown flag --versoin; did you mean --version?",
+}
+
+
+def test_mistakes_are_told_without_tensorflow(tmp_path):
+  code = (
+    "import sys; from tf_mmdrl.cli import main\n"
+    "for line in sys.argv[1:]:\n"
+    "  assert main.main(line.split()) == 2, line\n"
+    "  assert 'tensorflow' not in sys.modules, line"
+  )
+  done = subprocess.run(
+    [sys.executable, "-c", code, *_MISTAKES],
+    capture_output=True,
+    text=True,
+    cwd=tmp_path,
+  )
+  assert done.returncode == 0, done.stderr
+  lines = done.stderr.splitlines()
+  assert len(lines) == len(_MISTAKES)  # one each
+  for line, message in zip(lines, _MISTAKES.values()):
+    assert line.startswith("mmdrl: ") and message in line
+  assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("line", _FLAGS)
+def test_wrong_flags_are_one_line(line, capsys):
+  with pytest.raises(SystemExit) as stop:
+    main.main(line.split())
+  assert stop.value.code == main.EXIT_BAD_INPUT
+  error = capsys.readouterr().err
+  assert _FLAGS[line] in error and error.count("\n") == 1
+
+
+def test_without_a_word_help_is_shown(capsys):
+  assert main.main([]) == main.EXIT_OK
+  out = capsys.readouterr().out
+  listed = [line.split()[0] for line in out.splitlines() if line[:4] == "    "]
+  assert set(main.COMMANDS) <= set(listed)
+
+
+@pytest.mark.parametrize(
+  "line, module, extra",
+  [
+    ("train", "minatar", "minatar"),
+    ("train --env LunarLander-v3", "Box2D", "box2d"),
+    ("watch . -o game.mp4", "imageio", "plots"),
+    ("serve .", "orjson", "serve"),
+  ],
+)
+def test_a_missing_extra_is_told_first(
+  line, module, extra, capsys, monkeypatch, tmp_path
+):
+  there = optional.is_there
+  monkeypatch.setattr(
+    optional, "is_there", lambda name: name != module and there(name)
+  )
+  monkeypatch.chdir(tmp_path)
+  assert main.main(line.split()) == main.EXIT_BAD_INPUT
+  said = capsys.readouterr()
+  assert f"need {module}, which is not installed" in said.err
+  assert f"pip install 'tf-mmdrl[{extra}]'" in said.err
+  assert not said.out

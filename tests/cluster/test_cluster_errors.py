@@ -1,0 +1,155 @@
+"""What goes wrong with clusters is one line that says what to do."""
+
+import copy
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+import train_fixtures
+
+from tf_mmdrl.cli import main
+from tf_mmdrl.cluster import connection, nodes
+from tf_mmdrl.core import errors
+from tf_mmdrl.train import machine, stopping
+
+
+@pytest.fixture
+def token(tmp_path, monkeypatch):
+  """A place for a token that is a test's own."""
+  monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+  path = tmp_path / "secret" / "token"
+  monkeypatch.setenv(connection.TOKEN_PATH, str(path))
+  monkeypatch.setattr(connection, "_PLACE", tmp_path)
+  return path
+
+
+def test_a_token_is_its_owners_alone(token):
+  assert nodes.make_token() == token
+  assert stat.S_IMODE(token.stat().st_mode) == 0o600
+  first = token.read_text()
+  assert len(first) == 64
+  nodes.make_token()
+  assert token.read_text() == first  # others have copies of it
+  token.chmod(0o644)
+  with pytest.raises(errors.UserError, match="others can read.*chmod 600"):
+    connection.require_token()
+  token.chmod(0o600)
+  token.write_text("\n")
+  with pytest.raises(errors.UserError, match="is empty"):
+    connection.require_token()
+
+
+@pytest.mark.parametrize(
+  "words, message",
+  [
+    (["cluster", "join", "127.0.0.1:6379"], "needs its token"),
+    (["train", "--cluster", "127.0.0.1:6379"], "needs its token"),
+    (["cluster", "join", "somewhere"], "HOST:PORT, got 'somewhere'"),
+    (["cluster", "status"], "part of no cluster"),
+    (["train", "--order", "free"], "pass --actors N"),
+    (["train", "--actors", "3"], "multiple of system.actors"),
+    (["train", "--order", "fre"], "order"),
+    (["tune", "--env", "CartPole-v1"], "needs --search"),
+  ],
+)
+def test_one_line_says_what_to_do(token, tmp_path, capsys, words, message):
+  if words[0] == "train":
+    words = [*words, "--run-dir", str(tmp_path / "run")]
+  assert main.main(words) == 2
+  said = capsys.readouterr().err.strip().splitlines()
+  assert said[-1].startswith("mmdrl: ") and message in said[-1]
+
+
+def test_a_machine_must_be_part_of_the_cluster(token):
+  nodes.make_token()
+  with (
+    pytest.raises(errors.UserError, match="no part of the cluster at a:1"),
+    connection.cluster("a:1"),
+  ):
+    pass
+
+
+@pytest.mark.parametrize(
+  "said, wanted",
+  [
+    (
+      "Version mismatch: Ray 2.1 Python 3.12",
+      "has other versions.*Python 3.12",
+    ),
+    ("AuthenticationError: InvalidAuthToken", "does not know this token"),
+    ("Can't find a raylet on this node", "mmdrl cluster join h:1 first"),
+    ("Failed to connect to GCS at h:1", "no cluster answers at h:1"),
+  ],
+)
+def test_rays_paragraphs_become_a_line(token, said, wanted):
+  line = connection.reason("h:1", said)
+  assert "\n" not in line
+  with pytest.raises(errors.UserError, match=wanted):
+    raise errors.UserError(line)
+
+
+def test_an_actor_must_compute_as_the_learner_does(capsys):
+  """Other versions are refused, another processor is told once."""
+  from tf_mmdrl.cluster import office, slot_player
+
+  around = machine.surroundings()
+
+  def who(**changed):
+    other = copy.deepcopy(around)
+    for name, value in changed.items():
+      group = "versions" if name in other["versions"] else "machine"
+      assert name in other[group]
+      other[group][name] = value
+    return slot_player.Introduction("far", 7, other, None)
+
+  config = train_fixtures.small("system.actors=2")
+  lax, strict = (
+    office.Office(config, stopping.Stop(), strict=strict)
+    for strict in (False, True)
+  )
+  lax.check(1, who())
+  strict.check(1, who())
+  for shared in (lax, strict):
+    with pytest.raises(errors.UserError, match="slot 1 on far.*-> 3.12.1"):
+      shared.check(1, who(python="3.12.1", cpu="another"))
+  assert not capsys.readouterr().err
+  lax.check(0, who(cpu="another"))
+  lax.check(1, who(cpu="another"))
+  assert capsys.readouterr().err.count("far computes with others") == 1
+  with pytest.raises(errors.UserError, match="on far.*-> another"):
+    strict.check(0, who(cpu="another"))
+
+
+def test_the_learner_does_not_pass_for_a_late_actor(monkeypatch):
+  """In free order it answers for one, and the actor still has to join."""
+  from tf_mmdrl.cluster import office, ray_slot, waiting
+
+  def late(*_):
+    raise waiting.LateError
+
+  monkeypatch.setattr(ray_slot.RaySlot, "_hire", lambda slot: None)
+  monkeypatch.setattr(ray_slot.RaySlot, "_answer", late)
+  config = train_fixtures.small("system.actors=2", "system.order=free")
+  slot = ray_slot.RaySlot(0, office.Office(config, stopping.Stop()))
+  assert slot.replayed_because is None
+  assert slot.process is None and "has not started" in slot.name
+  slot.close()
+
+
+def test_without_ray_the_line_installs_it(tmp_path):
+  code = (
+    "import sys; sys.modules['ray'] = None;"
+    "from tf_mmdrl.cli import main;"
+    f"sys.exit(main.main(['train', '--actors', '2', '--run-dir',"
+    f" {str(tmp_path / 'run')!r}]))"
+  )
+  done = subprocess.run(
+    [sys.executable, "-c", code],
+    capture_output=True,
+    text=True,
+    env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+  )
+  assert done.returncode == 2
+  assert "pip install 'tf-mmdrl[cluster]'" in done.stderr.splitlines()[-1]

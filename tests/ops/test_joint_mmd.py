@@ -1,0 +1,149 @@
+"""The MMD of vectors: all ways against a float64 loop."""
+
+import numpy as np
+import oracle
+import pytest
+import tensorflow as tf
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.ops import kernels, mmd, reach
+from tf_mmdrl.ops.mmd import Method
+
+_KERNELS = {
+  "energy": kernels.smooth_energy(1.0),
+  "published": kernels.geometric_mixture(),
+  "mixture": kernels.gaussian_mixture(),
+  "laplace": kernels.laplace(2.0),
+  "sum": kernels.weighted_sum(
+    [kernels.gaussian(2.0), kernels.unrectified(1.0)], [0.5, 2.0]
+  ),
+}
+
+
+def _samples(dimensions, num_x=12, num_y=9):
+  rng = np.random.default_rng(dimensions)
+  x = 3 * rng.normal(size=[2, num_x, dimensions])
+  y = 2 * rng.normal(size=[2, num_y, dimensions]) + 0.5
+  logits = rng.normal(size=[2, num_x]), rng.normal(size=[2, num_y])
+  return [np.float32(part) for part in (x, y, *logits)]
+
+
+def _compute(kernel, method=Method.AUTO, jit_compile=None):
+  @tf.function(autograph=False, jit_compile=jit_compile)
+  def compute(x, y, log_weights, y_log_weights):
+    with tf.GradientTape() as tape:
+      tape.watch([x, log_weights])
+      value = mmd.mmd_squared(
+        x,
+        y,
+        kernel=kernel,
+        x_log_weights=log_weights,
+        y_log_weights=y_log_weights,
+        method=method,
+      )
+    return value, *tape.gradient(value, [x, log_weights])
+
+  return lambda *args: [
+    part.numpy() for part in compute(*map(tf.constant, args))
+  ]
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 8])
+@pytest.mark.parametrize("name", _KERNELS)
+def test_equals_the_loop_with_weights(name, dimensions):
+  kernel = _KERNELS[name]
+  x, y, a, b = _samples(dimensions)
+  value, gradient, d_weights = _compute(kernel)(x, y, a, b)
+  for row in range(2):
+    shares = oracle.softmax(a[row]), oracle.softmax(b[row])
+    wanted, slope = oracle.mmd_squared(kernel, x[row], y[row], *shares)
+    assert value[row] == pytest.approx(wanted, rel=1e-5)
+    scale = np.abs(slope).max()
+    np.testing.assert_allclose(gradient[row], slope, rtol=0, atol=1e-4 * scale)
+    # Along one log-weight, by differences of the loop.
+    moved = np.float64(a[row]) + 1e-6 * np.eye(len(a[row]))[3]
+    shares = oracle.softmax(moved), shares[1]
+    moved_to, _ = oracle.mmd_squared(kernel, x[row], y[row], *shares)
+    assert d_weights[row, 3] == pytest.approx(
+      (moved_to - wanted) / 1e-6, rel=1e-3, abs=1e-4 * wanted
+    )
+
+
+@pytest.mark.parametrize("name", ["energy", "published"])
+def test_xla_and_float64_agree(name):
+  arguments = _samples(3)
+  exact = _compute(_KERNELS[name], Method.PAIRWISE)(*arguments)
+  compiled = _compute(_KERNELS[name], jit_compile=True)(*arguments)
+  for found, wanted in zip(compiled, exact):
+    scale = np.abs(wanted).max()
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4 * scale)
+
+
+def test_particles_far_from_zero_keep_their_digits():
+  x, y, a, b = _samples(2)
+  shift = np.float32([1024.0, -2048.0])
+  x, y = (x + shift) - shift, (y + shift) - shift  # as the sums round
+  near = _compute(_KERNELS["energy"])(x, y, a, b)
+  far = _compute(_KERNELS["energy"])(x + shift, y + shift, a, b)
+  np.testing.assert_allclose(far[0], near[0], rtol=1e-5)
+  scale = np.abs(near[1]).max()
+  np.testing.assert_allclose(far[1], near[1], rtol=0, atol=1e-4 * scale)
+
+
+@pytest.mark.parametrize("name", ["energy", "published"])
+def test_one_dimension_is_the_line(name):
+  """Through the vector code, and through the choice among ways."""
+  x, y, a, b = _samples(1, 40, 30)
+  line = _compute(_KERNELS[name])(x[..., 0], y[..., 0], a, b)
+  for method in (Method.AUTO, Method.SIGNED, Method.PAIRWISE):
+    value, gradient, d_weights = _compute(_KERNELS[name], method)(x, y, a, b)
+    np.testing.assert_allclose(value, line[0], rtol=1e-5)
+    scale = np.abs(line[1]).max()
+    np.testing.assert_allclose(gradient[..., 0], line[1], atol=1e-4 * scale)
+    scale = np.abs(line[2]).max()
+    np.testing.assert_allclose(d_weights, line[2], atol=1e-4 * scale)
+
+
+def test_a_permutation_of_dimensions_permutes_the_gradient():
+  x, y, a, b = _samples(3)
+  order = [2, 0, 1]
+  compute = _compute(_KERNELS["energy"])
+  value, gradient, _ = compute(x, y, a, b)
+  permuted = compute(x[..., order], y[..., order], a, b)
+  np.testing.assert_allclose(permuted[0], value, rtol=1e-6)
+  np.testing.assert_allclose(permuted[1], gradient[..., order], atol=1e-6)
+
+
+def test_chunks_of_rows_change_nothing(monkeypatch):
+  arguments = _samples(2)
+  whole = _compute(_KERNELS["energy"])(*arguments)
+  monkeypatch.setattr(mmd.pairwise, "_CHUNK", 50)  # two rows of 21 columns
+  for found, wanted in zip(_compute(_KERNELS["energy"])(*arguments), whole):
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_equal_samples_have_no_distance():
+  x, _, a, _ = _samples(2)
+  value, gradient, _ = _compute(_KERNELS["energy"])(
+    x, x[:, ::-1], a, a[:, ::-1]
+  )
+  assert (value >= 0).all() and (value < 1e-6).all()
+  np.testing.assert_allclose(gradient, 0, atol=1e-6)
+
+
+def test_signed_wants_vectors():
+  x = tf.zeros([1, 4])
+  with pytest.raises(errors.UserError, match="signed.*B, N, D"):
+    mmd.mmd_squared(x, x, kernel=_KERNELS["energy"], method=Method.SIGNED)
+
+
+def test_particles_out_of_reach_in_the_plane():
+  x = tf.constant([[[0.0, 0.0], [3.0, 4.0], [9.0, 0.0]]])
+  y = tf.constant([[[0.0, 1.0], [100.0, 0.0]]])
+  weights = tf.constant([[0.5, 0.3, 0.2]])
+  # Nearest distances: 1, sqrt(18), sqrt(82).
+  for limit, share in ((0.9, 1.0), (1.0, 0.5), (4.3, 0.2), (9.1, 0.0)):
+    found = reach.share_beyond(x, y, limit, x_weights=weights)
+    assert float(found[0]) == pytest.approx(share)
+  far = reach.share_beyond(x, y, 1.0, y_weights=tf.constant([[0.0, 1.0]]))
+  assert far[0] == 1.0

@@ -1,0 +1,147 @@
+"""Utilities of vectors of returns, and the scores that they make."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.core.return_distribution import JointReturnDistribution
+from tf_mmdrl.policies import scores, utilities, utility_names
+
+# [B = 1, A = 2, N = 2, D = 2]: balanced or not, with the same mean.
+_JOINT = JointReturnDistribution(
+  tf.constant([[[[0.0, 4.0], [4.0, 0.0]], [[2.0, 2.0], [2.0, 2.0]]]])
+)
+
+
+def product(returns):
+  """Of all returns."""
+  return tf.reduce_prod(returns, axis=-1)
+
+
+def logarithm(returns):
+  """NaN below 0."""
+  return tf.reduce_sum(tf.math.log(returns), axis=-1)
+
+
+def matrix(returns):
+  """Not one number of a vector."""
+  return returns
+
+
+NO_FUNCTION = 3
+
+
+@pytest.mark.parametrize(
+  "text, vector, wanted",
+  [
+    ("sum", [2.0, 3.0], 5.0),
+    ("linear:1,-2", [2.0, 3.0], -4.0),
+    ("chebyshev:1,2", [2.0, 3.0], 2.0),
+    ("chebyshev:1,2@1,2.75", [2.0, 3.0], 0.5),
+    ("ces:0.5:1,1", [4.0, 9.0], 6.25),
+    ("ces:1:2,1", [4.0, 9.0], 17 / 3),
+    ("ces:0.5:1,1", [4.0, -9.0], 1.0),
+    ("threshold:2,3", [2.0, 3.0], 1.0),
+    ("threshold:2,3.1", [2.0, 3.0], 0.0),
+    ("threshold:-inf,3", [-9.0, 3.0], 1.0),
+    (f"{__name__}:product", [2.0, 3.0], 6.0),
+  ],
+)
+def test_by_name(text, vector, wanted):
+  found = utility_names.parse(text)(tf.constant([[vector]]))
+  np.testing.assert_allclose(found, [[wanted]], rtol=1e-6)
+
+
+def test_esr_and_ser_differ_where_balance_matters():
+  utility = "chebyshev:1,1"
+  esr = utility_names.parse_score(utility)(_JOINT, tf.zeros([]))
+  np.testing.assert_allclose(esr, [[0.0, 2.0]])
+  ser = utility_names.parse_score(utility, "ser")(_JOINT, tf.zeros([]))
+  np.testing.assert_allclose(ser, [[2.0, 2.0]])
+  risk = utility_names.parse_score("linear:1,0", "cvar:0.5")
+  np.testing.assert_allclose(risk(_JOINT, tf.zeros([])), [[0.0, 2.0]])
+
+
+def test_probability_that_all_limits_hold():
+  both = utility_names.parse_score("threshold:1,1")(_JOINT, tf.zeros([]))
+  np.testing.assert_allclose(both, [[0.0, 1.0]])
+  # The marginals are 1/2 each: their product says 1/4 for the first action.
+  one = utility_names.parse_score("threshold:1,-inf")(_JOINT, tf.zeros([]))
+  np.testing.assert_allclose(one, [[0.5, 1.0]])
+
+
+def test_what_was_earned_counts():
+  """Observations end with what was earned, (3, 0), and the discount 0.5."""
+  observation = tf.constant([[7.0, 3.0, 0.0, 0.5]])
+  score = utility_names.parse_score("chebyshev:1,1", accrued=True)
+  seen = score.see(_JOINT, observation)
+  np.testing.assert_allclose(
+    seen.values, [[[[3, 2], [5, 0]], [[4, 1], [4, 1]]]]
+  )
+  np.testing.assert_allclose(score(seen, tf.zeros([])), [[1.0, 1.0]])
+  plain = utility_names.parse_score("chebyshev:1,1")
+  assert plain.see(_JOINT, observation) is _JOINT
+
+
+def test_other_scores_are_of_the_utility():
+  esr = utility_names.parse_score("linear:1,0", accrued=True)
+  assert esr.by(scores.Mean()) is esr
+  other = esr.by(scores.Boltzmann(2.0))
+  assert other.draws is scores.Draws.EACH_STEP and other.accrued
+  np.testing.assert_allclose(other.logits(_JOINT), [[1.0, 1.0]])
+  ser = utility_names.parse_score("sum", "ser")
+  assert ser.by(scores.Mean()) is ser
+  assert scores.Mean().by(scores.CVaR(0.5)) == scores.CVaR(0.5)
+
+
+@pytest.mark.parametrize(
+  "text, message",
+  [
+    ("pareto:1", "unknown utility 'pareto'"),
+    ("sum:1", "unknown utility"),
+    ("linear", "wants numbers"),
+    ("linear:1,x", "wants numbers"),
+    ("linear:1,nan", "wants numbers"),
+    ("chebyshev:1,0", "above 0"),
+    ("ces:0:1,1", "rho must lie in"),
+    ("ces:0.5", "wants numbers"),
+    (f"{__name__}:no_such", "no_such"),
+    (f"{__name__}:NO_FUNCTION", "Callable"),
+  ],
+)
+def test_bad_names_say_what_was_wanted(text, message):
+  with pytest.raises(errors.UserError, match=message):
+    utility_names.parse(text)
+
+
+@pytest.mark.parametrize("criterion", ["mode", "thompson"])
+def test_bad_criteria(criterion):
+  with pytest.raises(errors.UserError):
+    utility_names.parse_score("sum", criterion)
+
+
+@pytest.mark.parametrize(
+  "text, message",
+  [
+    ("linear:1,2,3", "weights for each of the 2 returns, got 3"),
+    ("threshold:1", "limits for each of the 2 returns, got 1"),
+    ("chebyshev:1,1@2", "reference for each of the 2"),
+    (f"{__name__}:logarithm", "gave NaN for the returns"),
+    (f"{__name__}:matrix", "one float32 for each vector"),
+  ],
+)
+def test_utilities_that_do_not_fit(text, message):
+  with pytest.raises(errors.UserError, match=message):
+    utility_names.parse(text).check(2)
+
+
+def test_utilities_that_fit():
+  for text in ("sum", "linear:1,2", "ces:0.5:1,1", f"{__name__}:product"):
+    utility_names.parse(text).check(2)
+
+
+def test_nan_of_a_function_stops_a_policy():
+  utility = utilities.Function(logarithm, "mine")
+  with pytest.raises(tf.errors.InvalidArgumentError, match="mine gave NaN"):
+    tf.function(utility)(tf.constant([[-1.0, 1.0]]))

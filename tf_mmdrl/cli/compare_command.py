@@ -1,0 +1,89 @@
+"""`mmdrl compare`: agents side by side, with intervals over seeds."""
+
+import argparse
+import sys
+from typing import List, Tuple
+
+from tf_mmdrl.cli import output
+from tf_mmdrl.core import errors, run_files
+
+EXAMPLE = "mmdrl compare runs/sweep --last 3"
+PAGE = "docs/reports.md"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl compare`."""
+  parser.add_argument(
+    "runs",
+    metavar="RUN",
+    nargs="+",
+    help="run directories, or directories that hold them",
+  )
+  parser.add_argument(
+    "--last",
+    metavar="K",
+    type=int,
+    default=1,
+    help="a seed's score is the mean of its last K evaluations; 0: its best",
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  """Prints a table for each game, the best agent first."""
+  if args.last < 0:
+    raise errors.UserError(f"--last must be at least 0, got {args.last}")
+  run_files.find(args.runs)
+  from tf_mmdrl.report import intervals, results, run_results
+
+  found = run_results.read(args.runs)
+  for path in found.without_evaluations:
+    print(
+      f"mmdrl: warning: left out, not evaluated yet: {path}", file=sys.stderr
+    )
+  agents = results.agents(results.name_variants(found.runs), last=args.last)
+  if any(len(m.values) > 1 for a in agents for m in a.measured.values()):
+    intervals.require_rliable()
+  games = list(dict.fromkeys(g for agent in agents for g in agent.measured))
+  for game in games:
+    if game is not games[0]:
+      print()
+    print(game)
+    head = ("agent", "seeds", "mean", "95 % interval", "lowest", "highest")
+    print(*output.table([head, *_rows(agents, game)], left=1), sep="\n")
+  how = f"the mean of its last {args.last} evaluations"
+  if args.last < 2:
+    how = "its last evaluation" if args.last else "its best evaluation"
+  text = (
+    f"a seed's score is {how}; intervals are of the mean over seeds, by the"
+    " bootstrap, and few seeds make them too narrow"
+  )
+  print()
+  print(*output.wrapped(text), sep="\n")
+  return 0
+
+
+def _rows(agents, game: str) -> List[Tuple[str, ...]]:
+  from tf_mmdrl.report import intervals, score_statistics
+
+  made = []
+  for agent in agents:
+    if game not in agent.measured:
+      continue
+    values = agent.measured[game].values
+    found = intervals.estimate(score_statistics.mean, values[:, None])
+    between = "-"
+    if found.low is not None and found.high is not None:
+      between = f"{float(found.low):.2f} to {float(found.high):.2f}"
+    made.append((float(found.point), agent.name, values, between))
+  made.sort(key=lambda one: -one[0])
+  return [
+    (
+      name,
+      str(len(values)),
+      f"{mean:.2f}",
+      between,
+      f"{values.min():.2f}",
+      f"{values.max():.2f}",
+    )
+    for mean, name, values, between in made
+  ]

@@ -1,0 +1,55 @@
+"""`mmdrl ls`: the runs that are here, and where each stands."""
+
+import argparse
+import pathlib
+import time
+
+from tf_mmdrl.cli import output
+from tf_mmdrl.core import errors, run_files, run_states
+
+EXAMPLE = "mmdrl ls runs/sweep"
+PAGE = "docs/training.md"
+_DEFAULT = "runs"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl ls`."""
+  parser.add_argument(
+    "directories",
+    metavar="DIR",
+    nargs="*",
+    help=f"runs, or directories that hold some; {_DEFAULT} if left out",
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  """Prints a line for each run, the newest last."""
+  wanted = args.directories or [_DEFAULT]
+  if not args.directories and not pathlib.Path(_DEFAULT).is_dir():
+    print(f"no runs here yet: there is no directory {_DEFAULT!r}")
+    return 0
+  now = time.time()
+  lines, broken = [], []
+  for files in run_files.find(wanted):
+    try:
+      lines.append((files, run_states.read(files)))
+    except errors.UserError as error:  # the others are shown all the same
+      broken.append(str(error))
+  lines.sort(key=lambda pair: pair[1].changed)
+  rows = [("run", "state", "step", "of", "score", "best", "age")]
+  for files, state in lines:
+    rows.append(
+      (
+        str(files.path),
+        state.activity,
+        f"{state.step:,}",
+        f"{state.steps:,}",
+        "-" if state.score is None else f"{state.score:.2f}",
+        "-" if state.best is None else f"{state.best:.2f}",
+        output.duration(max(0.0, now - state.changed)),
+      )
+    )
+  print(*output.table(rows, left=2), sep="\n")
+  for text in broken:
+    print(*output.wrapped(text, "broken: ", "  "), sep="\n")
+  return 0

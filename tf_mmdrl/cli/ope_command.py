@@ -1,0 +1,226 @@
+"""`mmdrl ope`: what policies would return, estimated from logged episodes."""
+
+import argparse
+import hashlib
+import pathlib
+import re
+from typing import TYPE_CHECKING, Any, List, Optional
+
+from tf_mmdrl.cli import output, parsing, quiet, run_argument
+from tf_mmdrl.core import algorithms, errors, plotting
+
+if TYPE_CHECKING:
+  from tf_mmdrl.offline import ope
+  from tf_mmdrl.offline.dataset import DataSet
+
+EXAMPLE = "mmdrl ope --policy runs/... --data data --below 5"
+PAGE = "docs/offline.md"
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl ope`."""
+  parser.add_argument(
+    "--policy",
+    "--policies",
+    dest="policies",
+    metavar="POLICY",
+    nargs="+",
+    required=True,
+    help="a run or exports, RUN@STEP, package.module:FUNCTION, or random",
+  )
+  parser.add_argument(
+    "--data",
+    required=True,
+    metavar="DATASET",
+    help="a local Minari data set, or a .npz or .csv file",
+  )
+  parser.add_argument(
+    "-o",
+    "--output",
+    metavar="DIR",
+    help="directory of the report; ope/DATASET if left out",
+  )
+  parser.add_argument("--agent", default="mmdqn", help="what is fitted")
+  parser.add_argument(
+    "--gamma", type=float, help="discount; the policy's run's, or 0.99"
+  )
+  parser.add_argument(
+    "--by", default="mean", help="statistic to rank policies by"
+  )
+  parser.add_argument(
+    "--below",
+    type=float,
+    nargs="+",
+    default=[],
+    metavar="C",
+    help="c of P(G < c)",
+  )
+  parser.add_argument(
+    "--truth", metavar="ENV", help="also plays the policies, to compare with"
+  )
+  parser.add_argument(
+    "--memory", default="1G", help="bytes of transitions held at a time"
+  )
+  parser.add_argument("--seed", type=int, default=0, help="seed of everything")
+  more = parser.add_argument_group(parsing.MORE)
+  more.add_argument(
+    "--estimators",
+    nargs="+",
+    default=[],
+    metavar="NAME",
+    help="fitted, neighbours, doubly_robust, ordinary, per_decision,"
+    " self_normalised, clipped; all that the data allows if left out",
+  )
+  more.add_argument(
+    "--epsilon", type=float, help="share of the policies' random actions"
+  )
+  more.add_argument("--score", help="what the policies' actions maximise")
+  more.add_argument(
+    "--truth-episodes",
+    type=int,
+    default=1000,
+    metavar="N",
+    help="episodes of --truth",
+  )
+  more.add_argument(
+    "--clip", type=float, default=10.0, help="limit of clipped weights"
+  )
+  more.add_argument(
+    "--refits",
+    type=int,
+    default=0,
+    metavar="N",
+    help="fits to bootstrapped episodes, for the fitted intervals",
+  )
+  more.add_argument(
+    "--updates", type=int, default=200_000, help="updates of a fit at most"
+  )
+  more.add_argument(
+    "--period", type=int, default=500, help="updates between two residuals"
+  )
+  more.add_argument(
+    "--set",
+    action="append",
+    default=[],
+    metavar="NAME=VALUE",
+    help="changes a setting of the agent that is fitted",
+  )
+  run_argument.add_import(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+  """Evaluates, writes the report, and prints the tables."""
+  algorithms.check_name(args.agent)
+  budget = _bytes(args.memory)
+  directory = output.directory(args.output or _default(args.data))
+  plotting.require_matplotlib("reports", "report")
+  with quiet.loading():
+    from tf_mmdrl.offline import laws, ope, ope_report, opening, recording
+    from tf_mmdrl.report import tables
+    from tf_mmdrl.train import trainer
+
+  laws.check_statistic(args.by)
+  episodes = opening.open_dataset(args.data)
+  policies = _policies(args, episodes)
+  if args.truth:
+    recording.require_same(args.truth, episodes.description)
+  options = _options(args, policies, episodes, budget)
+  trainer.configure_process(options.config)
+  data = ope.open_data(episodes, options.config.agent.gamma)
+  found = []
+  for policy in policies:
+    name = hashlib.sha256(policy.name.encode()).hexdigest()[:12]
+    identity = {"memory": budget}
+    place = directory / "fits" / name
+    each = ope.evaluate(policy, data, options, place, identity)
+    if args.truth:
+      truth = _played(policy, args, options.config.agent.gamma)
+      each = each._replace(truth=truth)
+    found.append(each)
+  made, found = ope_report.make(found, data, options, args.data, args.by)
+  files = ope_report.write(made, found, directory)
+  for section in made.sections:
+    for table in section.tables:
+      print(tables.to_markdown(table))
+  for each in found:
+    for warning in each.warnings:
+      print(f"- {each.name}: {warning}")
+  print(f"wrote {directory / 'report.html'} and {len(files) - 1} more files")
+  return 0
+
+
+def _policies(args: argparse.Namespace, episodes: "DataSet") -> List[Any]:
+  from tf_mmdrl.offline import target_policies
+
+  policies = [
+    target_policies.open_policy(
+      text,
+      episodes.description.num_actions,
+      epsilon=args.epsilon,
+      score=args.score,
+      imports=args.imports,
+    )
+    for text in args.policies
+  ]
+  for policy in policies:
+    policy.require_fit(episodes.description, f"the data set {args.data!r}")
+  return policies
+
+
+def _options(args, policies, episodes: "DataSet", budget: int) -> "ope.Options":
+  from tf_mmdrl.offline import fitting, ope
+  from tf_mmdrl.train import config as configs
+
+  is_picture = len(episodes.description.observation_shape) == 3
+  base = ope.base_config(
+    args.agent, _gamma(args, policies), is_picture, args.seed
+  )
+  return ope.Options(
+    configs.change(base, args.set),
+    fitting.Settings(period=args.period, most=args.updates),
+    args.estimators,
+    args.below,
+    budget,
+    args.clip,
+    refits=args.refits,
+  )
+
+
+def _played(policy, args: argparse.Namespace, gamma: float):
+  from tf_mmdrl.offline import recording
+
+  return recording.play(
+    policy,
+    args.truth,
+    episodes=args.truth_episodes,
+    gamma=gamma,
+    seed=args.seed,
+  )
+
+
+def _gamma(args: argparse.Namespace, policies: List[Any]) -> float:
+  if args.gamma is not None:
+    if not 0 <= args.gamma <= 1:
+      raise errors.UserError(f"--gamma must lie in [0, 1], got {args.gamma}")
+    return args.gamma
+  known: List[Optional[Any]] = [each.config for each in policies]
+  found = {config.agent.gamma for config in known if config is not None}
+  if len(found) > 1:
+    raise errors.UserError(
+      f"the policies' runs have the discounts {sorted(found)}; pass --gamma"
+    )
+  return found.pop() if found else 0.99
+
+
+def _bytes(text: str) -> int:
+  found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)B?\s*", text.upper())
+  if not found or float(found[1]) <= 0:
+    raise errors.UserError(
+      f"--memory wants bytes such as 500M or 2G, got {text!r}"
+    )
+  return int(float(found[1]) * _UNITS[found[2]])
+
+
+def _default(data: str) -> str:
+  return f"ope/{pathlib.Path(data).stem or 'data'}"

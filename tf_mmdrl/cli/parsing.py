@@ -1,0 +1,172 @@
+"""The parser of `mmdrl`: help that fits a screen, errors of one line.
+
+Options of a group called `MORE` are shown by `--help-all` alone.
+"""
+
+import argparse
+import textwrap
+from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence
+
+from absl.flags import argparse_flags
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.train import config as configs
+
+MORE = "more options"
+
+
+class Parser(argparse_flags.ArgumentParser):
+  """absl's parser, so that its own flags work too, with other help.
+
+  Attributes:
+    example: commands to show, one a line.
+    page: of the documentation.
+  """
+
+  example = ""
+  page = ""
+
+  def __init__(self, **keywords: Any):
+    keywords.setdefault("formatter_class", _Formatter)
+    super().__init__(**keywords)
+    self.add_argument(
+      "--help-all",
+      action=_HelpAll,
+      nargs=0,
+      default=argparse.SUPPRESS,
+      help=argparse.SUPPRESS,
+    )
+    for action in self._actions:  # everybody knows -h; few want absl's flags
+      if {"--help", "--helpfull"} & set(action.option_strings):
+        action.help = argparse.SUPPRESS
+
+  def add_subparsers(self, **keywords: Any) -> Any:
+    """As argparse's, which would take the usage for the program's name."""
+    keywords.setdefault("prog", self.prog)
+    return super().add_subparsers(**keywords)
+
+  def format_help(self) -> str:
+    """The help that fits a screen."""
+    return self.full_help(everything=False)
+
+  def full_help(self, *, everything: bool = True) -> str:
+    """The help.
+
+    Args:
+      everything: whether to show the group MORE as well.
+    """
+    formatter = self._get_formatter()
+    formatter.add_usage(self.usage, self._actions, [])
+    formatter.add_text(self.description)
+    hidden = False
+    for group in self._action_groups:
+      if group.title == MORE and not everything:
+        hidden = True
+        continue
+      formatter.start_section(group.title)
+      formatter.add_text(group.description)
+      formatter.add_arguments(group._group_actions)
+      formatter.end_section()
+    return formatter.format_help() + "".join(
+      f"{line}\n" for line in self._ending(hidden)
+    )
+
+  def _ending(self, hidden: bool) -> Iterator[str]:
+    """What stands below the options."""
+    if self.example or self.page or hidden:
+      yield ""
+    for line in self.example.splitlines():
+      yield f"example: {line}"
+    if hidden:
+      yield f"{MORE}: {self.prog} --help-all"
+    if self.page:
+      yield f"documentation: {self.page}"
+
+  def error(self, message: str) -> NoReturn:
+    """One line, and where to look."""
+    self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+  def refuse(self, unknown: Sequence[str]) -> NoReturn:
+    """Says what the nearest flag is to one that there is not.
+
+    Args:
+      unknown: words that no option took.
+    """
+    word = next((w for w in unknown if w.startswith("-")), unknown[0])
+    if not word.startswith("-"):
+      self.error(f"there is no place for {word!r}")
+    known = [flag for flag in self._flags() if flag.startswith("--")]
+    name = word.partition("=")[0]
+    near = errors.nearest(name, known, cutoff=0.6)
+    if "--set" in known:  # --learning-rate 1e-3
+      field = name.lstrip("-").replace("-", "_")
+      settings = errors.nearest(field, configs.shared_names(), cutoff=0.9)
+      near = [f"--set {setting}=..." for setting in settings] or near
+    hint = f"see {self.prog} --help-all"
+    if near:
+      hint = f"did you mean {' or '.join(near)}?"
+    self.exit(2, f"{self.prog}: unknown flag {word}; {hint}\n")
+
+  def options(self) -> List[argparse.Action]:
+    """The options that help shows."""
+    return [
+      action
+      for action in self._actions
+      if action.option_strings and action.help is not argparse.SUPPRESS
+    ]
+
+  def _flags(self) -> List[str]:
+    return [f for action in self.options() for f in action.option_strings]
+
+
+class _HelpAll(argparse.Action):
+  def __call__(self, parser, namespace, values, option_string=None):
+    print(parser.full_help(), end="")
+    parser.exit()
+
+
+class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
+  """Short usage, one spelling of an option, defaults that say something."""
+
+  def __init__(self, prog: str):
+    super().__init__(prog, max_help_position=25)
+
+  def _format_usage(self, usage, actions, groups, prefix) -> str:
+    del usage, groups, prefix
+    words = [self._prog]
+    for action in actions:
+      if not action.option_strings:
+        words += self._format_args(action, action.dest).split()
+      elif action.required:
+        words.append(f"{action.option_strings[0]} {_metavar(action)}")
+    if any(action.option_strings for action in actions):
+      words.append("[options]")
+    lines = textwrap.wrap(
+      " ".join(["usage:", *words]), self._width, subsequent_indent="  "
+    )
+    return "\n".join(lines) + "\n\n"
+
+  def _format_action_invocation(self, action: argparse.Action) -> str:
+    if not action.option_strings:
+      return super()._format_action_invocation(action)
+    names = ", ".join(
+      name for name in action.option_strings if not name.startswith("--no-")
+    )
+    return names if action.nargs == 0 else f"{names} {_metavar(action)}"
+
+  def _get_help_string(self, action: argparse.Action) -> Optional[str]:
+    default = action.default
+    if default is None or default is False or default == []:
+      return action.help
+    return super()._get_help_string(action)
+
+  def _split_lines(self, text: str, width: int) -> List[str]:
+    words = " ".join(text.split())
+    return textwrap.wrap(words, width, break_on_hyphens=False)
+
+
+def _metavar(action: argparse.Action) -> str:
+  if action.choices is not None and action.metavar is None:
+    return "|".join(map(str, action.choices))
+  kinds: Dict[Any, str] = {int: "N", float: "X"}
+  return str(action.metavar or kinds.get(action.type, action.dest.upper()))

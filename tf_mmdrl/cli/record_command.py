@@ -1,0 +1,110 @@
+"""`mmdrl record`: plays policies and logs their episodes as a data set."""
+
+import argparse
+import pathlib
+
+import numpy as np
+
+from tf_mmdrl.cli import game_flags, quiet, run_argument
+from tf_mmdrl.core import errors
+
+EXAMPLE = "mmdrl record runs/... -o data --epsilon 0.1 --episodes 500"
+PAGE = "docs/offline.md"
+_EPISODES = 100
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl record`."""
+  parser.add_argument(
+    "policies",
+    metavar="RUN",
+    nargs="+",
+    help=(
+      "a run or exports, RUN@STEP for one of them,"
+      " package.module:FUNCTION, or random; several take turns"
+    ),
+  )
+  parser.add_argument(
+    "-o",
+    "--output",
+    metavar="DATASET",
+    required=True,
+    help="folder to write in Minari's format; it must not exist",
+  )
+  run_argument.add_import(parser)
+  parser.add_argument(
+    "--episodes",
+    type=int,
+    default=0,
+    help=f"episodes to play; {_EPISODES} if left out",
+  )
+  parser.add_argument(
+    "--steps",
+    type=int,
+    default=0,
+    help="steps to play, instead of episodes",
+  )
+  parser.add_argument(
+    "--epsilon",
+    type=float,
+    help="share of random actions; the run's if left out",
+  )
+  parser.add_argument(
+    "--policy",
+    dest="score",
+    metavar="SCORE",
+    help="what actions maximise, such as cvar:0.25; the run's if left out",
+  )
+  parser.add_argument(
+    "--env", help="environment to play; that of the first run if left out"
+  )
+  parser.add_argument(
+    "--seed", help="seed of the games; that of the first run if left out"
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  """Plays, writes the data set, and says what is in it."""
+  if args.episodes < 0 or args.steps < 0 or args.episodes and args.steps:
+    raise errors.UserError(
+      "pass --episodes or --steps, at least 1, got"
+      f" {args.episodes} and {args.steps}"
+    )
+  if pathlib.Path(args.output).exists():  # before the long way to there
+    raise errors.UserError(
+      f"{args.output!r} exists already; pass another -o, or remove it"
+    )
+  with quiet.loading():
+    from tf_mmdrl.offline import recording, target_policies
+    from tf_mmdrl.train import playing
+
+  policies = [
+    None
+    if text == target_policies.RANDOM
+    else target_policies.open_policy(
+      text, epsilon=args.epsilon, score=args.score, imports=args.imports
+    )
+    for text in args.policies
+  ]
+  known = [policy for policy in policies if policy and policy.config]
+  config = game_flags.wanted(
+    known[0] if known else target_policies.uniform(1), args
+  )
+  episodes = 0 if args.steps else args.episodes or _EPISODES
+  if episodes:
+    config = playing.for_episodes(config, str(episodes))
+  made = recording.record(
+    policies,
+    config,
+    pathlib.Path(args.output),
+    episodes=episodes,
+    steps=args.steps,
+    about={"behaviour": args.policies, "epsilon": args.epsilon},
+  )
+  error = np.std(made.scores) / np.sqrt(len(made.scores))
+  print(
+    f"wrote {made.path}: {len(made.scores):,} episodes of {made.num_steps:,}"
+    f" steps; {made.num_cut:,} were cut off"
+  )
+  print(f"score: mean {np.mean(made.scores):.2f} +- {error:.2f}")
+  return 0

@@ -1,0 +1,207 @@
+"""Machines of a cluster: Ray's own commands, with safe choices.
+
+- Who has no token is not listened to; the token's file is its owner's alone.
+- There is no dashboard, and nothing is reported to anyone.
+- `stop` ends what `start` or `join` began here, and no other Ray.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from tf_mmdrl.cluster import connection
+from tf_mmdrl.core import errors, whole_files
+
+_MEGABYTE = 2**20
+_PATIENCE = 300  # seconds that Ray may take to start
+
+
+class Node(NamedTuple):
+  """This machine's part of a cluster.
+
+  Attributes:
+    address: HOST:PORT of the machine that the cluster was begun on.
+    host: this machine's address.
+  """
+
+  address: str
+  host: str
+
+
+def start(
+  host: str, port: int, cpus: Optional[int], gpus: int, store: int
+) -> Node:
+  """Begins a cluster on this machine, and makes a token if there is none.
+
+  Args:
+    host: address of this machine at which others reach it.
+    port: at which they do.
+    cpus: that it offers; None: all.
+    gpus: that it offers.
+    store: megabytes for what travels.
+  """
+  connection.require_ray()
+  _refuse_second()
+  make_token()
+  node = Node(f"{host}:{port}", host)
+  head = ["--head", "--port", str(port), "--include-dashboard", "false"]
+  _ray_start(node, [*head, *_offers(cpus, gpus, store)])
+  return node
+
+
+def join(
+  address: str, host: Optional[str], cpus: Optional[int], gpus: int, store: int
+) -> Node:
+  """Adds this machine to a cluster; see `start`."""
+  connection.require_ray()
+  connection.check_address(address)
+  connection.require_token()
+  _refuse_second()
+  node = Node(address, host or _host_towards(address))
+  _ray_start(node, ["--address", address, *_offers(cpus, gpus, store)])
+  return node
+
+
+def here() -> Optional[Node]:
+  """What `start` or `join` began on this machine, if it still runs."""
+  path = connection.cluster_place() / "node.json"
+  if not path.exists() or not _processes():
+    return None
+  return Node(**json.loads(path.read_text()))
+
+
+def status() -> List[Dict[str, Any]]:
+  """The machines of the cluster that this one is part of.
+
+  Returns:
+    For each its address, whether it is alive, and its resources.
+  """
+  node = here()
+  if node is None:
+    raise errors.UserError(
+      "this machine is part of no cluster; run mmdrl cluster start, or"
+      " mmdrl cluster join ADDRESS"
+    )
+  ray = connection.require_ray()
+  with connection.cluster(node.address):
+    return [
+      {
+        "host": found["NodeManagerAddress"],
+        "alive": found["Alive"],
+        "cpus": found["Resources"].get("CPU", 0),
+        "gpus": found["Resources"].get("GPU", 0),
+      }
+      for found in ray.nodes()
+    ]
+
+
+def stop(patience: float = 15.0) -> int:
+  """Ends what `start` or `join` began here; how many processes there were."""
+  found = _processes()
+  end = time.monotonic() + patience
+  for number in (signal.SIGTERM, signal.SIGKILL):
+    for process in _processes():
+      with contextlib.suppress(ProcessLookupError):
+        os.kill(process, number)
+    while _processes() and time.monotonic() < end:
+      time.sleep(0.2)
+  shutil.rmtree(connection.cluster_place(), ignore_errors=True)
+  return len(found)
+
+
+def make_token() -> pathlib.Path:
+  """A new token in its file, 0600, unless there is one already."""
+  path = connection.token_path()
+  if not os.environ.get("RAY_AUTH_TOKEN") and not path.exists():
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(file, "w") as writer:
+      writer.write(secrets.token_hex(32))
+  connection.require_token()
+  return path
+
+
+def _offers(cpus: Optional[int], gpus: int, store: int) -> List[str]:
+  given = [] if cpus is None else ["--num-cpus", str(cpus)]
+  bytes_ = str(store * _MEGABYTE)
+  return [*given, "--num-gpus", str(gpus), "--object-store-memory", bytes_]
+
+
+def _refuse_second() -> None:
+  node = here()
+  if node is not None:
+    raise errors.UserError(
+      f"this machine is part of the cluster at {node.address} already; run"
+      " mmdrl cluster stop first"
+    )
+
+
+def _ray_start(node: Node, words: List[str]) -> None:
+  place = connection.cluster_place()
+  shutil.rmtree(place, ignore_errors=True)
+  place.mkdir(mode=0o700, parents=True)
+  command = [
+    *(sys.executable, "-m", "ray.scripts.scripts", "start", *words),
+    *("--node-ip-address", node.host, "--temp-dir", str(place)),
+    *("--disable-usage-stats", "--include-log-monitor", "false"),
+  ]
+  try:
+    around = dict(os.environ)
+    if connection.is_loopback(node.host):  # it would take another one
+      around[connection.LOOPBACK] = "0"
+    done = subprocess.run(
+      command, capture_output=True, text=True, timeout=_PATIENCE, env=around
+    )
+    lines = (done.stdout + done.stderr).strip().splitlines()
+    code, said = done.returncode, " ".join(_telling(lines))
+  except subprocess.TimeoutExpired:
+    code, said = 1, f"Ray was not up after {_PATIENCE} s"
+  if code:
+    stop()
+    raise errors.UserError(connection.reason(node.address, said))
+  content = json.dumps(node._asdict()).encode()
+  whole_files.write(place / "node.json", content)
+
+
+def _telling(lines: List[str]) -> List[str]:
+  """The lines of Ray's that name an error, or its last ones."""
+  named = [line for line in lines if "Error" in line or "mismatch" in line]
+  return named[-2:] or lines[-2:]
+
+
+def _host_towards(address: str) -> str:
+  """This machine's address, as the cluster sees it."""
+  import socket
+
+  host, _, port = address.rpartition(":")
+  with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    try:
+      probe.connect((host, int(port)))  # sends nothing
+      return probe.getsockname()[0]
+    except OSError as error:
+      raise errors.UserError(
+        f"{address} cannot be reached from here: {error.strerror}; pass --host"
+        " with this machine's address"
+      ) from None
+
+
+def _processes() -> List[int]:
+  """Processes of Ray that serve this cluster, by the place of their files."""
+  found, mark = [], str(connection.cluster_place()).encode()
+  for path in pathlib.Path("/proc").glob("[0-9]*"):
+    try:
+      words = (path / "cmdline").read_bytes()
+      mine = path.stat().st_uid == os.getuid()
+    except OSError:
+      continue
+    if mine and mark in words and int(path.name) != os.getpid():
+      found.append(int(path.name))
+  return found

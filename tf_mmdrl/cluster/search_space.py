@@ -1,0 +1,122 @@
+"""What `mmdrl tune` searches: settings, and the values they may have.
+
+optimizer.learning_rate=1e-5..1e-3:log   a range, evenly by its logarithm
+agent.n_step=1..5                        whole numbers, if the setting is one
+network.dueling=true,false               some values
+"""
+
+import dataclasses
+import json
+from typing import Any, List, Optional, Sequence, Tuple
+
+from tf_mmdrl.core import errors
+from tf_mmdrl.train import config as configs
+from tf_mmdrl.train.config import Config
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+  """A setting and its values.
+
+  Attributes:
+    name: group.field.
+    bounds: the least and the largest value, if it is a range.
+    is_log: whether a range is searched evenly by its logarithm.
+    is_whole: whether it has whole numbers only.
+    choices: the values as text, if it is no range.
+  """
+
+  name: str
+  bounds: Optional[Tuple[float, float]] = None
+  is_log: bool = False
+  is_whole: bool = False
+  choices: Sequence[str] = ()
+
+  def suggest(self, trial: Any) -> str:
+    """An Optuna trial's value, as text that gives the same number again."""
+    if self.bounds is None:
+      return trial.suggest_categorical(self.name, list(self.choices))
+    low, high = self.bounds
+    if self.is_whole:
+      whole = (int(low), int(high))
+      return str(trial.suggest_int(self.name, *whole, log=self.is_log))
+    return repr(trial.suggest_float(self.name, low, high, log=self.is_log))
+
+
+def parse(texts: Sequence[str], config: Config) -> List[Search]:
+  """Reads `GROUP.FIELD=LOW..HIGH[:log]` and `GROUP.FIELD=A,B,C`.
+
+  Args:
+    texts: one for each setting.
+    config: what is searched from, to tell whole numbers and what is allowed.
+
+  Returns:
+    The searches, each checked by a configuration with its least and largest, or
+    each of its values.
+  """
+  searches = [_parse_one(text, config) for text in texts]
+  names = [search.name for search in searches]
+  for name in names:
+    if names.count(name) > 1:
+      raise errors.UserError(f"--search has {name} twice; leave one out")
+  if not searches:
+    raise errors.UserError(
+      "a search needs --search GROUP.FIELD=LOW..HIGH[:log] at least once; for"
+      " example --search optimizer.learning_rate=1e-5..1e-3:log"
+    )
+  return searches
+
+
+def _parse_one(text: str, config: Config) -> Search:
+  name, equals, values = (part.strip() for part in text.partition("="))
+  known = dict(configs.fields(config))
+  if not equals or not values:
+    raise errors.UserError(
+      "a search is written GROUP.FIELD=LOW..HIGH[:log] or GROUP.FIELD=A,B,C,"
+      f" got {text!r}"
+    )
+  if name not in known:
+    raise errors.unknown_name("setting", name, known)
+  if ".." in values:
+    search = _range(name, values, known[name])
+    ends = [_text(search, end) for end in search.bounds or ()]
+  else:
+    ends = [value.strip() for value in values.split(",")]
+    if len(set(ends)) < 2 or not all(ends):
+      raise errors.UserError(
+        f"--search {name} wants two or more values, got {values!r}"
+      )
+    search = Search(name, choices=tuple(ends))
+  for end in ends:
+    configs.change(config, [f"{name}={end}"])
+  return search
+
+
+def _range(name: str, text: str, value: Any) -> Search:
+  span, colon, kind = text.partition(":")
+  low_text, _, high_text = span.partition("..")
+  try:
+    low, high = float(low_text), float(high_text)
+  except ValueError:
+    low, high = 0.0, 0.0
+  is_log = kind == "log"
+  if not (low < high and (is_log or not colon) and (low > 0 or not is_log)):
+    raise errors.UserError(
+      f"--search {name} wants LOW..HIGH with LOW below HIGH, and :log behind"
+      f" them only if LOW is above 0, got {text!r}"
+    )
+  if isinstance(value, (bool, str)):
+    raise errors.UserError(
+      f"{name} is {json.dumps(value)} and has no range; write its values,"
+      f" {name}=A,B"
+    )
+  is_whole = isinstance(value, int)
+  if is_whole and (low != int(low) or high != int(high)):
+    raise errors.UserError(
+      f"{name} has whole numbers only, got the range {text!r}"
+    )
+  return Search(name, (low, high), is_log, is_whole)
+
+
+def _text(search: Search, end: float) -> str:
+  return str(int(end)) if search.is_whole else repr(end)

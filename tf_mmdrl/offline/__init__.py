@@ -1,0 +1,1 @@
+"""Logged data: data sets, what a policy would return, training from data."""
