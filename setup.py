@@ -89,7 +89,15 @@ setuptools.setup(
   long_description_content_type="text/markdown",
   license="Apache-2.0",
   packages=setuptools.find_packages(include=["tf_mmdrl", "tf_mmdrl.*"]),
-  package_data={"tf_mmdrl": ["py.typed", "report/data/*", "serving/data/*"]},
+  package_data={
+    "tf_mmdrl": [
+      "py.typed",
+      "report/data/*",
+      "serving/data/*",
+      "zoo/zoo.json",
+      "zoo/exports/**/*",
+    ]
+  },
   python_requires=">=3.10,<3.12",
   install_requires=INSTALL_REQUIRES,
   extras_require=EXTRAS,

@@ -65,6 +65,9 @@ def test_the_wheel_has_the_package_and_its_data(packed):
   names = set(zipfile.ZipFile(packed[1]).namelist())
   tops = {name.partition("/")[0] for name in names}
   assert {top.partition("-")[0] for top in tops} == {"tf_mmdrl"}
+  for name in (_ROOT / "tf_mmdrl" / "zoo").rglob("*.*"):
+    if name.is_file() and name.suffix != ".pyc":
+      assert str(name.relative_to(_ROOT)) in names
   for data in ("report/data/report.css", "serving/data/live_page.html"):
     assert f"tf_mmdrl/{data}" in names
   modules = {

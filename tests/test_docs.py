@@ -118,10 +118,13 @@ def test_help_fits_a_screen(name, monkeypatch):
   monkeypatch.setenv("COLUMNS", "80")
   parser = _command(name)
   shown = parser.format_help().splitlines()
-  assert len(shown) <= (24 if name else 35)  # mmdrl --help lists all commands
+  assert len(shown) <= 24
   assert max(map(len, [*shown, *parser.full_help().splitlines()])) <= 80
   monkeypatch.setenv("COLUMNS", "40")
-  narrow = parser.full_help().splitlines()
+  narrow = [
+    *parser.format_help().splitlines(),
+    *parser.full_help().splitlines(),
+  ]
   wide = [
     line
     for line in narrow
@@ -142,6 +145,10 @@ def test_help_has_an_example_and_its_page(name):
     if words[0] == "mmdrl":
       words = words[2 : words.index(">") if ">" in words else None]
       assert not parser.parse_known_args(words)[1]
+
+
+def test_bare_help_names_a_page_that_is_there():
+  assert (_DOCS.parent / main.root_parser().page).is_file()
 
 
 def test_every_option_has_a_line_of_help():

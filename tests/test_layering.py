@@ -24,6 +24,7 @@ _MAY_IMPORT = {
   "serving": {"core"},
   "tabular": {"core", "ops"},
 }
+_MAY_IMPORT["zoo"] = {"core", "serving"}
 _EVERYTHING = set(_MAY_IMPORT) | {"train", "cli", "version"}
 _MAY_IMPORT["train"] = _EVERYTHING - {"cli"}
 _MAY_IMPORT["offline"] = _EVERYTHING - {"cli"}

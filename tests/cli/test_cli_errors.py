@@ -78,8 +78,9 @@ def test_wrong_flags_are_one_line(line, capsys):
 def test_without_a_word_help_is_shown(capsys):
   assert main.main([]) == main.EXIT_OK
   out = capsys.readouterr().out
-  listed = [line.split()[0] for line in out.splitlines() if line[:4] == "    "]
-  assert set(main.COMMANDS) <= set(listed)
+  assert set(main.COMMANDS) <= set(out.split())
+  everyday, _, others = out.partition("others:")
+  assert "\n  train " in everyday and "theory" in others
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ import imageio.v2 as imageio
 import numpy as np
 import pytest
 import serving_fixtures
+import tensorflow as tf
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, return_distribution
 from tf_mmdrl.environments import gymnasium_wrapper
 from tf_mmdrl.serving import games, limits, live_page
 from tf_mmdrl.train import served_games, videos
@@ -284,6 +285,9 @@ def test_the_page_in_a_browser(page, tmp_path):
         at,
       )
       assert by.startswith(name)
+      browser.run("$('risk').dispatchEvent(new Event('change'))")
+      _until(browser, "return !busy")
+      _check_action(browser.run("return thought"), name)
     found = browser.run(
       "return [cvar([4, 1, 3], [.25, .5, .25], .75), mean([4, 2], [.25, .75]),"
       " thompson([5, 6], [0, 1])]"
@@ -294,6 +298,20 @@ def test_the_page_in_a_browser(page, tmp_path):
       wide = browser.run("return document.documentElement.scrollWidth")
       assert wide <= width
     assert not browser.complaints()
+
+
+def _check_action(thought, name):
+  """The page takes the action that the slider stands for."""
+  values = np.array(thought["values"], np.float32)
+  weights = np.array(thought["weights"], np.float32)
+  returns = return_distribution.ReturnDistribution(
+    tf.constant(values), tf.math.log(weights)
+  )
+  if name == "T":  # an action whose draw may be the largest
+    assert values[thought["action"]].max() >= values.min(axis=1).max()
+    return
+  scores = returns.mean() if "mean" in name else returns.cvar(0.25)
+  assert thought["action"] == np.argmax(scores)
 
 
 def test_clicks_on_the_page_are_neither_lost_nor_doubled(page):

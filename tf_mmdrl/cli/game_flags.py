@@ -20,8 +20,8 @@ def add_path(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "path",
     metavar="RUN",
-    type=pathlib.Path,
-    help="directory of a run, or of versions from mmdrl export",
+    type=run_argument.policies,
+    help="directory of a run or of exports, or zoo:NAME",
   )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Dict, Optional, Sequence
 from absl import logging  # noqa: F401  (its flags: --verbosity, --logtostderr)
 
 from tf_mmdrl import version
-from tf_mmdrl.cli import parsing
+from tf_mmdrl.cli import output, parsing
 from tf_mmdrl.core import errors, exit_codes
 
 # Subcommand -> the line `mmdrl --help` shows for it.
@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
   "watch": "Write a video of games beside the return distributions.",
   "record": "Play policies and log their episodes as a data set.",
   "ope": "Estimate what policies would return from logged data.",
+  "zoo": "List the trained policies that come with the package.",
   "agents": "List the algorithms, or show one with its paper and settings.",
   "sweep": "Train games x agents x seeds, or go on with such a sweep.",
   "compare": "Print a table of agents with intervals over seeds.",
@@ -41,6 +42,23 @@ COMMANDS: dict[str, str] = {
   "theory": "Measure what the paper's theorems claim.",
   "completion": "Print what completes mmdrl at the Tab key of a shell.",
 }
+
+# Those that the short help has a line for; it names the others.
+_EVERYDAY = (
+  "train",
+  "ls",
+  "inspect",
+  "evaluate",
+  "watch",
+  "compare",
+  "report",
+  "export",
+  "serve",
+  "zoo",
+  "agents",
+  "presets",
+  "doctor",
+)
 
 EXIT_OK = exit_codes.OK
 EXIT_BAD_INPUT = exit_codes.BAD_INPUT
@@ -99,11 +117,31 @@ class _RootParser(parsing.Parser):
     commands: their parsers, by name.
   """
 
-  page = "docs/README.md"
+  page = "docs/index.md"
 
   def __init__(self, **keywords: Any):
     super().__init__(**keywords)
     self.commands: Dict[str, parsing.Parser] = {}
+
+  def format_help(self) -> str:
+    """The help that fits a screen."""
+    others = [name for name in COMMANDS if name not in _EVERYDAY]
+    rows = [(f"  {name}", COMMANDS[name]) for name in _EVERYDAY]
+    lines = [
+      f"usage: {self.prog} COMMAND [options]",
+      "",
+      *output.wrapped(self.description or ""),
+      "",
+      "commands:",
+      *output.two_columns(rows),
+      *output.wrapped(" ".join(others), "  others: ", "    "),
+      "",
+      "example: mmdrl train --env CartPole-v1",
+      "of one command: mmdrl COMMAND --help",
+      "all in a list: mmdrl --help-all",
+      f"documentation: {self.page}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def root_parser() -> _RootParser:

@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="POLICY",
     nargs="+",
     required=True,
-    help="a run or exports, RUN@STEP, package.module:FUNCTION, or random",
+    help="a run or exports, RUN@STEP, zoo:NAME, package.module:FUNCTION, or"
+    " random",
   )
   parser.add_argument(
     "--data",

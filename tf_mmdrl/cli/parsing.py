@@ -83,8 +83,9 @@ class Parser(argparse_flags.ArgumentParser):
       yield f"documentation: {self.page}"
 
   def error(self, message: str) -> NoReturn:
-    """One line, and where to look."""
-    self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+    """One line, and where to look, unless it says that already."""
+    hint = "" if message.endswith("?") else f"; see {self.prog} --help"
+    self.exit(2, f"{self.prog}: {message}{hint}\n")
 
   def refuse(self, unknown: Sequence[str]) -> NoReturn:
     """Says what the nearest flag is to one that there is not.
@@ -157,6 +158,8 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
   def _get_help_string(self, action: argparse.Action) -> Optional[str]:
     default = action.default
     if default is None or default is False or default == []:
+      return action.help
+    if "if left out" in (action.help or ""):  # that says it
       return action.help
     return super()._get_help_string(action)
 

@@ -1,9 +1,8 @@
 """`mmdrl play`: `mmdrl evaluate` for a SavedModel, without its run."""
 
 import argparse
-import pathlib
 
-from tf_mmdrl.cli import evaluate_command, game_flags, quiet
+from tf_mmdrl.cli import evaluate_command, game_flags, quiet, run_argument
 from tf_mmdrl.core import errors
 
 EXAMPLE = "mmdrl play policies --episodes 100"
@@ -15,8 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "path",
     metavar="DIR",
-    type=pathlib.Path,
-    help="directory of versions from mmdrl export",
+    type=run_argument.policies,
+    help="directory of versions from mmdrl export, or zoo:NAME",
   )
   evaluate_command.add_game_arguments(parser)
   # The spelling of version 0.1.

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="RUN",
     nargs="+",
     help=(
-      "a run or exports, RUN@STEP for one of them,"
+      "a run or exports, RUN@STEP for one of them, zoo:NAME,"
       " package.module:FUNCTION, or random; several take turns"
     ),
   )

@@ -4,8 +4,9 @@ import argparse
 import pathlib
 from typing import TYPE_CHECKING
 
+from tf_mmdrl import zoo
 from tf_mmdrl.cli import parsing
-from tf_mmdrl.core import run_files
+from tf_mmdrl.core import errors, run_files
 
 if TYPE_CHECKING:
   from tf_mmdrl.train.run_directory import RunDirectory
@@ -30,6 +31,14 @@ def add_import(parser: argparse.ArgumentParser) -> None:
       " environment MODULE:ID; none is imported unless it is named here"
     ),
   )
+
+
+def policies(text: str) -> pathlib.Path:
+  """The type of an argument that takes a path or `zoo:NAME`."""
+  try:
+    return zoo.place(text)
+  except errors.UserError as error:
+    raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def require(args: argparse.Namespace) -> run_files.RunFiles:

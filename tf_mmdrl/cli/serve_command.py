@@ -7,7 +7,7 @@ import pathlib
 import signal
 from typing import TYPE_CHECKING, Any, Dict
 
-from tf_mmdrl.cli import parsing, quiet, server_access
+from tf_mmdrl.cli import parsing, quiet, run_argument, server_access
 from tf_mmdrl.core import errors, optional
 from tf_mmdrl.environments import names
 from tf_mmdrl.serving import directories
@@ -36,7 +36,10 @@ PAGE = "docs/serving.md"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl serve`."""
   parser.add_argument(
-    "directory", metavar="DIR", help="directory of versions from mmdrl export"
+    "directory",
+    metavar="DIR",
+    type=run_argument.policies,
+    help="directory of versions from mmdrl export, or zoo:NAME",
   )
   parser.add_argument("--name", default="policy", help="name of the model")
   parser.add_argument(
@@ -113,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
   token = None
   if args.token_file is not None:
     token = server_access.read_token(pathlib.Path(args.token_file), _say)
-  directories.find(pathlib.Path(args.directory))
+  directories.find(args.directory)
   with quiet.loading():
     from tf_mmdrl.serving import server as servers
   games = None
@@ -122,9 +125,9 @@ def run(args: argparse.Namespace) -> int:
       from tf_mmdrl.train import served_games
 
     chosen = [name.strip() for name in args.games.split(",") if name.strip()]
-    games = served_games.of_exports(pathlib.Path(args.directory), chosen)
+    games = served_games.of_exports(args.directory, chosen)
   server = servers.Server(
-    pathlib.Path(args.directory),
+    args.directory,
     name=args.name,
     limits=limits(args),
     count=args.versions,

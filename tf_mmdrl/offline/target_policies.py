@@ -7,6 +7,7 @@ from typing import Any, Callable, Iterable, NamedTuple, Optional
 import numpy as np
 import tensorflow as tf
 
+from tf_mmdrl import zoo
 from tf_mmdrl.core import choosing, errors, plugins
 from tf_mmdrl.offline.dataset import Description
 from tf_mmdrl.policies import score_names, scores
@@ -71,7 +72,7 @@ def open_policy(
 
   Args:
     text: the directory of a run or of exports, `PATH@VERSION` for one version,
-      `package.module:FUNCTION`, or "random".
+      `zoo:NAME`, `package.module:FUNCTION`, or "random".
     num_actions: A, if it is known already.
     version: of the export; the newest if None.
     epsilon: the share of random actions; the run's own in its evaluations if
@@ -91,16 +92,17 @@ def open_policy(
     version = int(number)
   else:
     path = text
-  if plugins.is_place(text) and not pathlib.Path(text).exists():
+  if plugins.is_place(text) and not zoo.place(text).exists():
     epsilon = epsilon or 0.0
     function = _of_function(text, num_actions, epsilon)
     return TargetPolicy(text, function, epsilon=epsilon)
-  if not pathlib.Path(path).is_dir():
+  directory = zoo.place(path)
+  if not directory.is_dir():
     raise errors.UserError(
       f"there is no policy {text!r}; pass the directory of a run or of exports,"
       f" package.module:FUNCTION, or {RANDOM}"
     )
-  exported = playing.open_policy(pathlib.Path(path), version, imports)
+  exported = playing.open_policy(directory, version, imports)
   config = exported.config
   if epsilon is None:
     epsilon = config.evaluation.epsilon if config else 0.0

@@ -22,6 +22,14 @@ from tf_mmdrl.train.playing import ExportedPolicy
 _FRAMES_PER_SECOND = 15
 _GLIMPSE_AFTER = 30  # steps, when most games are under way
 
+# What Gymnasium's own tasks call their actions in their documentation.
+_ACTIONS = {
+  "CartPole-v1": ("left", "right"),
+  "MountainCar-v0": ("left", "nothing", "right"),
+  "Acrobot-v1": ("torque -1", "nothing", "torque 1"),
+  "LunarLander-v3": ("nothing", "left engine", "main engine", "right engine"),
+}
+
 
 class Glimpse:
   """Three consecutive observations of a game that is being evaluated."""
@@ -135,6 +143,8 @@ def names_of_actions(config: Config, num_actions: int) -> List[str]:
       return game.action_meanings()
   if family == "minatar":
     return ["nothing", "left", "up", "right", "down", "fire"]
+  if config.environment.name in _ACTIONS:
+    return list(_ACTIONS[config.environment.name])
   return [f"action {index}" for index in range(num_actions)]
 
 
