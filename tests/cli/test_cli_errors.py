@@ -26,6 +26,7 @@ _MISTAKES = {
   "watch . -o game.avi": "ends in .gif or .mp4",
   "export nowhere": "'nowhere' is not a run",
   "report nowhere -o out": "'nowhere' is not a directory",
+  "calibrate nowhere": "'nowhere' is not a directory",
   "tensorboard nowhere": "'nowhere' is not a directory",
   "play nowhere": "there is no directory 'nowhere'",
   "serve nowhere": "there is no directory 'nowhere'",

@@ -132,6 +132,15 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
   def __init__(self, prog: str):
     super().__init__(prog, max_help_position=25)
 
+  def add_argument(self, action: argparse.Action) -> None:
+    """Leaves room for the names of commands, which argparse takes for less."""
+    super().add_argument(action)
+    for indented in self._iter_indented_subactions(action):
+      length = self._current_indent + len(
+        self._format_action_invocation(indented)
+      )
+      self._action_max_length = max(self._action_max_length, length)
+
   def _format_usage(self, usage, actions, groups, prefix) -> str:
     del usage, groups, prefix
     words = [self._prog]

@@ -1,0 +1,156 @@
+"""`mmdrl calibrate`: do returns come as the particles say?"""
+
+import argparse
+import pathlib
+from typing import Any, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tf_mmdrl.cli import output, parsing, quiet
+from tf_mmdrl.core import errors, plotting, progress, run_files, whole_files
+
+EXAMPLE = "mmdrl calibrate runs/sweep -o calibration"
+PAGE = "docs/reports.md"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the options of `mmdrl calibrate`."""
+  parser.add_argument(
+    "runs",
+    metavar="RUN",
+    nargs="+",
+    help="run directories, or directories that hold them",
+  )
+  parser.add_argument(
+    "-o",
+    "--output",
+    metavar="DIR",
+    help="directory to write calibration.csv and calibration.png to",
+  )
+  parser.add_argument(
+    "--episodes",
+    metavar="N",
+    default="64",
+    help="games to play with the newest policy of each run",
+  )
+  more = parser.add_argument_group(parsing.MORE)
+  more.add_argument(
+    "--every",
+    metavar="K",
+    type=int,
+    default=4,
+    help="compare at every K-th step of a game",
+  )
+  more.add_argument(
+    "--seed", metavar="N", help="seed of the games; the run's if left out"
+  )
+  more.add_argument(
+    "--import",
+    dest="imports",
+    metavar="MODULE",
+    action="append",
+    default=[],
+    help="imports a module that the settings of a run name",
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  """Plays games of each run, prints a table, and writes the files."""
+  if args.every < 1:
+    raise errors.UserError(f"--every must be at least 1, got {args.every}")
+  if not args.episodes.isdigit() or int(args.episodes) < 1:
+    raise errors.UserError(
+      f"--episodes must be a whole number from 1, got {args.episodes!r}"
+    )
+  found = run_files.find(args.runs)
+  for one in found:
+    one.identity()
+  target: Optional[pathlib.Path] = None
+  if args.output is not None:
+    plotting.require_matplotlib("pictures of calibration")
+    target = output.directory(args.output)
+  with quiet.loading():
+    from tf_mmdrl.report import calibration_report
+
+  rows = [_measure(one, args) for one in found]
+  _print(rows)
+  if target is not None:
+    contents = {"calibration.csv": calibration_report.to_csv(rows).encode()}
+    drawn = [row for row in rows if row.particles > 1]
+    if drawn:
+      contents["calibration.png"] = calibration_report.picture(drawn)
+    whole_files.write_all(target, contents)
+    print(*(target / name for name in contents), sep="\n")
+  return 0
+
+
+def _measure(files: run_files.RunFiles, args: argparse.Namespace) -> Any:
+  from tf_mmdrl.evaluation import calibration
+  from tf_mmdrl.report.calibration_report import Row
+  from tf_mmdrl.train import calibrating, playing
+  from tf_mmdrl.train import config as configs
+
+  policy = playing.open_policy(files.path, imports=args.imports)
+  assert policy.config is not None  # it is a run's
+  config = playing.for_episodes(policy.config, args.episodes)
+  if args.seed is not None:
+    config = configs.change(config, [f"system.seed={args.seed}"])
+  identity = files.identity()
+  label = f"{identity.environment} {identity.agent} {identity.seed}"
+  with progress.Progress(1.0, label) as shown:
+    forecasts = calibrating.forecasts(
+      policy, config, every=args.every, progress=shown.update
+    )
+  number = forecasts.particles.shape[1]
+  found = calibration.measure(forecasts, config.system.seed)
+  return Row(identity, policy.number, number, found)
+
+
+def _print(rows: Sequence[Any]) -> None:
+  """A line for each run, and the means of those that differ by their seed."""
+  head = ["run", "in 50 %", "in 90 %", "CRPS", "skill", "energy", "bias"]
+  groups: dict = {}
+  for row in rows:
+    groups.setdefault(row.identity[:2], []).append(row)
+  lines: List[Tuple[str, ...]] = [tuple(head)]
+  for names, members in groups.items():
+    name = f"{names[0]} {names[1]}"
+    for row in members:
+      lines.append((f"{name} {row.identity.seed}", *_cells([row])))
+    if len(members) > 1:
+      lines.append((f"{name}, mean", *_cells(members)))
+  print(*output.table(lines), sep="\n")
+  print()
+  text = (
+    "in 50 % and in 90 %: how many returns fell into the central interval to"
+    " which the prediction gives that probability; CRPS, in rewards: 0 is"
+    " perfect; skill: 1 is perfect, 0 knows nothing of the state; energy:"
+    " distance between all predictions and all returns; bias: prediction less"
+    " return."
+  )
+  print(*output.wrapped(text), sep="\n")
+  if any(row.particles == 1 for row in rows):
+    text = "An agent that predicts a mean alone has no intervals."
+    print(*output.wrapped(text), sep="\n")
+
+
+def _cells(rows: Sequence[Any]) -> Tuple[str, ...]:
+  """The means over runs."""
+  found = [row.found for row in rows]
+
+  def mean(of) -> float:
+    return float(np.mean([of(one) for one in found]))
+
+  coverage = [
+    f"{100 * mean(lambda one, level=level: one.coverage[level].point):.0f} %"
+    for level in found[0].coverage
+  ]
+  if any(row.particles == 1 for row in rows):
+    coverage = ["-"] * len(coverage)
+  return (
+    *coverage,
+    f"{mean(lambda one: one.crps.point):.3f}",
+    f"{mean(lambda one: one.skill.point):.2f}",
+    f"{mean(lambda one: one.energy_distance):.3f}",
+    f"{mean(lambda one: one.bias.point):+.3f}",
+  )
