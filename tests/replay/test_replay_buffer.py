@@ -19,7 +19,11 @@ from tf_agents.trajectories import time_step as ts
 from tf_agents.utils import common
 
 from tf_mmdrl.core.errors import UserError
-from tf_mmdrl.replay import FrameReplayBuffer, PrioritizedSampler
+from tf_mmdrl.replay import (
+  FrameReplayBuffer,
+  PrioritizedSampler,
+  fingerprint,
+)
 
 
 def _buffer(steps=12, *, batch_size=2, n_step=2, **kwargs):
@@ -166,6 +170,22 @@ def test_observes_a_py_driver():
   driver.run(environment.reset())
   expected = np.stack([step.observation for step in seen], axis=1)
   np.testing.assert_array_equal(buffer.gather_all().observation, expected)
+
+
+def test_steps_at_once_are_steps_one_by_one():
+  one, all_at_once = _buffer(), _buffer(0)
+  games = Games(0, 2)
+  all_at_once.add_steps([games.step() for _ in range(12)])
+  assert fingerprint(one) == fingerprint(all_at_once)
+
+
+def test_one_bad_step_of_several_adds_none_of_them():
+  buffer, games = _buffer(), Games(1, 2)
+  steps, before = [games.step() for _ in range(3)], fingerprint(buffer)
+  steps[2] = steps[2]._replace(reward=np.zeros([3], np.float32))
+  with pytest.raises(UserError, match=r"reward of a step must be .* \[2\]"):
+    buffer.add_steps(steps)
+  assert fingerprint(buffer) == before
 
 
 def test_counts_and_clears_inside_a_graph():

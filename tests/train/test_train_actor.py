@@ -59,7 +59,7 @@ def test_chance_depends_on_the_step(make_state, monkeypatch):
   _, slot = actor.play(slot, weights, 4)
   actor.play(slot, weights, 3)
   steps = range(0, 28, 4)  # of four environments
-  epsilon = [factories.epsilon(state.config, step) for step in steps]
+  epsilon = factories.epsilon(state.config, np.array(steps)).tolist()
   assert epsilon[4] == 1 > epsilon[5] > epsilon[6]
   assert asked == list(zip(epsilon, steps))
 

@@ -127,7 +127,8 @@ def test_a_game_ends_with_a_step_of_the_run(make_state):
 def test_all_slots_explore_by_the_step_of_the_run(make_state):
   state = make_state("system.actors=2", "schedule.epsilon_end=0.1")
   for actor in state.actors:
-    assert actor._epsilon(150) == factories.epsilon(state.config, 300) < 1
+    found = actor._epsilon(np.array([150]))
+    assert found == factories.epsilon(state.config, np.array([300])) < 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
 """
 
 import threading
-from typing import Callable, List
+from typing import Callable, List, Sequence
 
 import numpy as np
 from tf_agents.trajectories import time_step as ts
@@ -88,13 +88,14 @@ class FrameReplay:
     """How many of an environment's places were ever used: the first ones."""
     return min(self.store.head, self.store.max_length)
 
-  def add(self, values: List[np.ndarray]) -> None:
-    """Adds one step of every environment; a [B, ...] array per field."""
-    with self.lock:
-      before = self.store.oldest.copy()
-      self.store.add(values)
-      self._close_left(before)
-      self._open_complete(np.array([self.store.head - 1 - self.n_step]))
+  def add(self, steps: Sequence[Sequence[np.ndarray]]) -> None:
+    """Adds steps of every environment; each a [B, ...] array per field."""
+    for values in steps:
+      with self.lock:
+        before = self.store.oldest.copy()
+        self.store.add(values)
+        self._close_left(before)
+        self._open_complete(np.array([self.store.head - 1 - self.n_step]))
 
   def ids(self, slots: np.ndarray) -> np.ndarray:
     """The ids of the steps that slots hold now; see `samplers`."""

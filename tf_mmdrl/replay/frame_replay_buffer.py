@@ -131,6 +131,16 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     """Steps at which a sample can start now."""
     return self.replay.sampler.num_open
 
+  def add_steps(self, steps: Sequence[trajectory.Trajectory]) -> None:
+    """Adds what `add_batch` would one by one, now; nothing if one is wrong.
+
+    Args:
+      steps: steps of all environments, [B, ...] arrays, in the order of time.
+    """
+    for step in steps:
+      tf.nest.assert_same_structure(step, self._data_spec)
+    self._add([tf.nest.flatten(step) for step in steps])
+
   def sample(
     self, batch_size: int, *, beta: Optional[float] = None
   ) -> Tuple[trajectory.Trajectory, BufferInfo]:
@@ -228,12 +238,12 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
 
   def _add_batch(self, items: trajectory.Trajectory) -> Any:
     tf.nest.assert_same_structure(items, self._data_spec)
-    return graph.run(self._add, *tf.nest.flatten(items))
+    return graph.run(lambda *step: self._add([step]), *tf.nest.flatten(items))
 
-  def _add(self, *values: types.Array) -> None:
-    step = [np.asarray(value) for value in values]
-    replay_checks.check_step(step, self._example, self._names)
-    self.replay.add(step)
+  def _add(self, steps: Sequence[Sequence[types.Array]]) -> None:
+    arrived = [[np.asarray(value) for value in step] for step in steps]
+    replay_checks.check_steps(arrived, self._example, self._names)
+    self.replay.add(arrived)
 
   def _clear(self) -> Any:
     return graph.run(self.replay.clear)

@@ -71,17 +71,20 @@ def index_of(data_spec: trajectory.Trajectory, field: str) -> int:
   return len(tf.nest.flatten(tuple(data_spec)[:position]))
 
 
-def check_step(
-  values: Sequence[np.ndarray], wanted: Sequence[np.ndarray], names: List[str]
+def check_steps(
+  steps: Sequence[Sequence[np.ndarray]],
+  wanted: Sequence[np.ndarray],
+  names: List[str],
 ) -> None:
-  """Raises unless values are a batch of steps.
+  """Raises unless each of some steps is one of every environment.
 
   Args:
-    values: what came, one array for each field.
+    steps: what came: for each step one array for each field.
     wanted: for each field an array of the right shape and dtype.
     names: the names of the fields.
   """
-  for value, example, name in zip(values, wanted, names):
+  fields = (field for values in steps for field in zip(values, wanted, names))
+  for value, example, name in fields:
     if value.shape != example.shape or value.dtype != example.dtype:
       raise UserError(
         f"{name} of a step must be {example.dtype} {list(example.shape)}, got"

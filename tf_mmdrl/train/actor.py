@@ -86,7 +86,7 @@ class Actor:
     environment: ExactEnvironment,
     player: ArrayPlayer,
     variables: Sequence[tf.Variable],
-    epsilon: Callable[[int], float],
+    epsilon: Callable[[np.ndarray], np.ndarray],
   ):
     """Plays nothing yet.
 
@@ -95,7 +95,7 @@ class Actor:
       player: who chooses actions.
       variables: the player's variables, which `Weights` go into: its network's,
         then the progress.
-      epsilon: step of this actor -> the share of random actions.
+      epsilon: [T] steps of this actor -> [T] shares of random actions.
     """
     self.environment = environment
     self._player = player
@@ -137,23 +137,27 @@ class Actor:
     environment, player = self.environment, self._player
     environment.go_to(state.moment)
     player.kept = state.kept
-    step, games = state.step, _Games(state.running.copy())
+    batch, step = len(state.running), state.step
+    epsilons = self._epsilon(step + batch * np.arange(num_steps))
+    games = _Games(state.running.copy())
     trajectories: List[trajectory.Trajectory] = []
-    for _ in range(num_steps):
-      if environment.is_due:
-        trajectories.append(self._start_afresh())
-        games.cut()
-      time_step = environment.time_step
-      actions = player(time_step, self._epsilon(step), step)
-      with checked.telling(
-        f"at step {step}; the last checkpoint is whole: mend the environment"
-        " and run again"
-      ):
+    try:
+      for epsilon in epsilons.tolist():
+        if environment.is_due:
+          trajectories.append(self._start_afresh())
+          games.cut()
+        time_step = environment.time_step
+        actions = player(time_step, epsilon, step)
         next_step = environment.step(actions)
-      _check(next_step, step)
-      trajectories.append(_joined(time_step, actions, next_step))
-      step += len(actions)
-      games.add(next_step, environment.raw_reward, step - state.step)
+        _check(next_step, step)
+        trajectories.append(_joined(time_step, actions, next_step))
+        step += batch
+        games.add(next_step, environment.raw_reward, step - state.step)
+    except checked.MisbehavedError as error:
+      raise checked.MisbehavedError(
+        f"{error}, at step {step}; the last checkpoint is whole: mend the"
+        " environment and run again"
+      ) from error
     num_steps = step - state.step
     chunk = Chunk(trajectories, num_steps, games.scores, games.last_end)
     moment = environment.moment

@@ -68,6 +68,7 @@ class ExactEnvironment:
 
   Attributes:
     time_step: the current one, [B, ...].
+    raw_reward: [B] rewards of the last step before clipping, or [B, D].
     replayed_because: why the state cannot be saved; None if it can.
     problem: why a run could not go on exactly from the newest state, if so.
   """
@@ -99,16 +100,12 @@ class ExactEnvironment:
     self._unplayed: Optional[EnvironmentState] = None
     self.problem: Optional[str] = None
     self.time_step: ts.TimeStep = environment.reset()
+    self.raw_reward = environment.raw_reward
     self.replayed_because = None if self._fresh else self._try_state()
     if self.replayed_because is not None:
       self.time_step = environment.rebuild(0)
     elif not self._fresh:
       self._start["state"] = self._first
-
-  @property
-  def raw_reward(self) -> np.ndarray:
-    """[B] rewards of the last step before clipping."""
-    return self._environment.raw_reward
 
   @property
   def is_due(self) -> bool:
@@ -145,6 +142,7 @@ class ExactEnvironment:
     if not self._fresh:
       self._record.append(actions)
     self.time_step = self._environment.step(actions)
+    self.raw_reward = self._environment.raw_reward
     self._course = courses.add(self._course, self.time_step)
     return self.time_step
 
@@ -279,7 +277,8 @@ class ExactEnvironment:
         outer = (self._environment.batch_size,)
         actions = array_spec.sample_spec_nest(spec, random, outer)
         seen.update(courses.digest(self._environment.step(actions)).encode())
-        seen.update(np.ascontiguousarray(self.raw_reward).tobytes())
+        reward = self._environment.raw_reward
+        seen.update(np.ascontiguousarray(reward).tobytes())
     except checked.MisbehavedError as error:  # it would in the run, too
       seen.update(str(error).encode())
     return seen.hexdigest()

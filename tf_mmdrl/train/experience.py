@@ -53,8 +53,7 @@ class Experience:
 
   def add_to(self, slot: int, chunk: Chunk) -> None:
     """Stores what one slot played."""
-    for part in chunk.trajectories:
-      self.replay.shards[slot].add_batch(part)
+    self.replay.shards[slot].add_steps(chunk.trajectories)
 
   def prepare(self, beta: float) -> None:
     """Draws the next round's batches, after what is pending."""

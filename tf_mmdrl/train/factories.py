@@ -1,6 +1,6 @@
 """The parts of a run, made from its configuration."""
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 import tensorflow as tf
@@ -253,15 +253,23 @@ def actor(config: Config, env: environments.Environment, slot: int) -> Actor:
     ),
     [*net.variables, progress],
     # All slots play alike, so the run is as many times further.
-    lambda step: epsilon(config, step * config.system.actors),
+    lambda steps: epsilon(config, steps * config.system.actors),
   )
 
 
-def epsilon(config: Config, step: int) -> float:
-  """Exploration: constant until learning starts, then a line, then constant."""
+def epsilon(config: Config, steps: Union[int, np.ndarray]) -> np.ndarray:
+  """Exploration: constant until learning starts, then a line, then constant.
+
+  Args:
+    config: the run's.
+    steps: steps of the run, [T] or one.
+
+  Returns:
+    Shares of random actions; constant again when the line has ended.
+  """
   schedule = config.schedule
-  share = (step - schedule.learning_starts) / schedule.epsilon_steps
-  share = min(1.0, max(0.0, share))
+  share = (steps - schedule.learning_starts) / schedule.epsilon_steps
+  share = np.clip(share, 0.0, 1.0)
   first, last = schedule.epsilon_start, schedule.epsilon_end
   return first + share * (last - first)
 

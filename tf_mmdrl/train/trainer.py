@@ -267,7 +267,7 @@ class Trainer:
     row = state.metrics.add_row(
       step=state.step,
       updates=state.updates,
-      epsilon=factories.epsilon(self._config, state.step),
+      epsilon=float(factories.epsilon(self._config, state.step)),
       replay_steps=state.replay.num_steps,
       evaluation=evaluation,
       unit=state.agent.unit.numpy(),
