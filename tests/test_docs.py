@@ -151,6 +151,16 @@ def test_bare_help_names_a_page_that_is_there():
   assert (_DOCS.parent / main.root_parser().page).is_file()
 
 
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_help_shows_every_flag_and_each_title_once(name):
+  parser = _command(name)
+  shown = parser.full_help()
+  for option in parser.options():
+    assert f"  {option.option_strings[0]}" in shown
+  titles = re.findall(r"^(\w[\w ]*):$", shown, re.MULTILINE)
+  assert len(titles) == len(set(titles)), titles
+
+
 def test_every_option_has_a_line_of_help():
   for name in main.COMMANDS:
     for option in _command(name).options():

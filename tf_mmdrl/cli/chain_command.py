@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="NAME",
     help="also run MMDRL with this kernel, such as exp_prod:3 or laplace:1",
   )
-  _add_more(parser.add_argument_group(parsing.MORE))
+  _add_more(parsing.more(parser))
 
 
 def _add_more(parser: argparse._ActionsContainer) -> None:

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     "--no-speed",
     action="store_true",
     help=(
-      "leaves out the speed test, which takes up to 20 seconds on an idle"
+      "leave out the speed test, which takes up to 20 seconds on an idle"
       " machine"
     ),
   )

@@ -42,9 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="DIR",
     help="directory of the report; ope/DATASET if left out",
   )
-  parser.add_argument("--agent", default="mmdqn", help="what is fitted")
   parser.add_argument(
-    "--gamma", type=float, help="discount; the policy's run's, or 0.99"
+    "--agent", default="mmdqn", help="algorithm that is fitted to the data"
+  )
+  parser.add_argument(
+    "--gamma",
+    type=float,
+    help="discount; that of the policy's run, or 0.99, if left out",
   )
   parser.add_argument(
     "--by", default="mean", help="statistic to rank policies by"
@@ -55,23 +59,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     nargs="+",
     default=[],
     metavar="C",
-    help="c of P(G < c)",
+    help="returns whose P(G < C), the chance of less, is reported",
   )
   parser.add_argument(
-    "--truth", metavar="ENV", help="also plays the policies, to compare with"
+    "--truth",
+    metavar="ENV",
+    help="environment to play the policies in, for comparison",
   )
   parser.add_argument(
-    "--memory", default="1G", help="bytes of transitions held at a time"
+    "--memory", default="1G", help="most bytes of transitions held at a time"
   )
-  parser.add_argument("--seed", type=int, default=0, help="seed of everything")
-  more = parser.add_argument_group(parsing.MORE)
+  parser.add_argument(
+    "--seed", type=int, default=0, help="seed of everything random"
+  )
+  more = parsing.more(parser)
   more.add_argument(
     "--estimators",
     nargs="+",
     default=[],
     metavar="NAME",
-    help="fitted, neighbours, doubly_robust, ordinary, per_decision,"
-    " self_normalised, clipped; all that the data allows if left out",
+    help="which to use: fitted, neighbours, doubly_robust, ordinary,"
+    " per_decision, self_normalised, clipped; all that the data allows if left"
+    " out",
   )
   more.add_argument(
     "--epsilon", type=float, help="share of the policies' random actions"
@@ -82,30 +91,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     type=int,
     default=1000,
     metavar="N",
-    help="episodes of --truth",
+    help="episodes to play in the environment of --truth",
   )
   more.add_argument(
-    "--clip", type=float, default=10.0, help="limit of clipped weights"
+    "--clip",
+    type=float,
+    default=10.0,
+    help="largest importance weight of the clipped estimator",
   )
   more.add_argument(
     "--refits",
     type=int,
     default=0,
     metavar="N",
-    help="fits to bootstrapped episodes, for the fitted intervals",
+    help="how often the fit is repeated on bootstrapped episodes, which gives"
+    " its estimates intervals",
   )
   more.add_argument(
-    "--updates", type=int, default=200_000, help="updates of a fit at most"
+    "--updates", type=int, default=200_000, help="most updates of a fit"
   )
   more.add_argument(
-    "--period", type=int, default=500, help="updates between two residuals"
+    "--period",
+    type=int,
+    default=500,
+    help="updates between two looks at the Bellman residual",
   )
   more.add_argument(
     "--set",
     action="append",
     default=[],
     metavar="NAME=VALUE",
-    help="changes a setting of the agent that is fitted",
+    help="change a setting of the agent that is fitted",
   )
   run_argument.add_import(parser)
 

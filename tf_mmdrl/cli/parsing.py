@@ -120,6 +120,14 @@ class Parser(argparse_flags.ArgumentParser):
     return [f for action in self.options() for f in action.option_strings]
 
 
+def more(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+  """The group of options that few need, of which there is one."""
+  for group in parser._action_groups:
+    if group.title == MORE:
+      return group
+  return parser.add_argument_group(MORE)
+
+
 class _HelpAll(argparse.Action):
   def __call__(self, parser, namespace, values, option_string=None):
     print(parser.full_help(), end="")
@@ -159,9 +167,9 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
   def _format_action_invocation(self, action: argparse.Action) -> str:
     if not action.option_strings:
       return super()._format_action_invocation(action)
-    names = ", ".join(
-      name for name in action.option_strings if not name.startswith("--no-")
-    )
+    every = action.option_strings
+    opposites = {f"--no-{name[2:]}" for name in every}
+    names = ", ".join(name for name in every if name not in opposites)
     return names if action.nargs == 0 else f"{names} {_metavar(action)}"
 
   def _get_help_string(self, action: argparse.Action) -> Optional[str]:

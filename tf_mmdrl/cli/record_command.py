@@ -35,14 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--episodes",
     type=int,
-    default=0,
     help=f"episodes to play; {_EPISODES} if left out",
   )
   parser.add_argument(
     "--steps",
     type=int,
-    default=0,
-    help="steps to play, instead of episodes",
+    help="steps to play, instead of --episodes",
   )
   parser.add_argument(
     "--epsilon",
@@ -65,10 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Plays, writes the data set, and says what is in it."""
-  if args.episodes < 0 or args.steps < 0 or args.episodes and args.steps:
+  given = [n for n in (args.episodes, args.steps) if n is not None]
+  if len(given) > 1 or min(given, default=1) < 1:
     raise errors.UserError(
       "pass --episodes or --steps, at least 1, got"
-      f" {args.episodes} and {args.steps}"
+      f" {' and '.join(map(str, given))}"
     )
   if pathlib.Path(args.output).exists():  # before the long way to there
     raise errors.UserError(
@@ -98,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     config,
     pathlib.Path(args.output),
     episodes=episodes,
-    steps=args.steps,
+    steps=args.steps or 0,
     about={"behaviour": args.policies, "epsilon": args.epsilon},
   )
   error = np.std(made.scores) / np.sqrt(len(made.scores))

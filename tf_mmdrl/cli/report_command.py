@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     default=1,
     help="draw curves as means over K evaluations in a row; the paper takes 5",
   )
-  _add_curves(parser.add_argument_group(parsing.MORE))
+  _add_curves(parsing.more(parser))
 
 
 def _add_curves(parser: argparse._ActionsContainer) -> None:

@@ -20,15 +20,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def add_import(parser: argparse.ArgumentParser) -> None:
   """Adds --import, which few need."""
-  parser.add_argument_group(parsing.MORE).add_argument(
+  parsing.more(parser).add_argument(
     "--import",
     dest="imports",
     metavar="MODULE",
     action="append",
     default=[],
     help=(
-      "imports a module that the settings name, such as that of the"
-      " environment MODULE:ID; none is imported unless it is named here"
+      "module that the settings name and that may be imported, such as that"
+      " of the environment MODULE:ID; no other one is"
     ),
   )
 

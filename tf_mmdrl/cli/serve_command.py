@@ -55,56 +55,67 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="NAMES",
     nargs="?",
     const="",
-    help="let the page at / play its game, or those named, joined by commas",
+    help="let the policy play on the page at /: its own game, or NAMES, joined"
+    " by commas",
   )
   _add_access(parser)
-  _add_limits(parser.add_argument_group(parsing.MORE))
+  _add_limits(parsing.more(parser))
 
 
 def _add_access(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--token-file",
     metavar="FILE",
-    help="answer only who sends Authorization: Bearer and its content",
+    help="answer only requests that send Authorization: Bearer and the token"
+    " in this file",
   )
   parser.add_argument(
     "--certificate",
     metavar="FILE",
-    help="speak TLS by this certificate, a PEM file",
+    help="certificate to speak TLS with, a PEM file",
   )
   parser.add_argument(
     "--key",
     metavar="FILE",
-    help="its private key, if that is in another PEM file",
+    help="private key, if it is in another PEM file",
   )
   parser.add_argument(
     "--insecure",
     action="store_true",
-    help="let everybody in, without --token-file and --certificate",
+    help="allow a --host that others reach without --token-file and"
+    " --certificate",
   )
 
 
 def _add_limits(parser: argparse._ActionsContainer) -> None:
   parser.add_argument(
-    "--versions", type=int, default=1, help="how many of the newest to serve"
+    "--versions", type=int, default=1, help="newest versions to serve"
   )
   parser.add_argument(
-    "--poll", type=float, default=2.0, help="seconds between looks for newer"
+    "--poll",
+    type=float,
+    default=2.0,
+    help="seconds between two looks for new versions",
   )
   for flag, default, help_line in (
-    ("--max-batch", 64, "observations in one run of the model"),
-    ("--max-body", 8 * 2**20, "bytes of one request's body"),
-    ("--max-answer", 8 * 2**20, "bytes of one answer"),
-    ("--max-pending", 64 * 2**20, "bytes of all bodies and answers under way"),
-    ("--max-concurrent", 128, "predictions under way"),
-    ("--max-connections", 512, "connections open at a time"),
+    ("--max-batch", 64, "most observations in one run of the model"),
+    ("--max-body", 8 * 2**20, "most bytes of a request's body"),
+    ("--max-answer", 8 * 2**20, "most bytes of an answer"),
+    (
+      "--max-pending",
+      64 * 2**20,
+      "most bytes of all bodies and answers at a time",
+    ),
+    ("--max-concurrent", 128, "most predictions at a time"),
+    ("--max-connections", 512, "most open connections at a time"),
   ):
     parser.add_argument(flag, type=int, default=default, help=help_line)
   parser.add_argument(
     "--timeout",
     type=float,
     default=10.0,
-    help="seconds for headers, for a body, for the model and for sending",
+    help="most seconds for each of: headers, a body, the model, the sending of"
+    " an answer",
   )
 
 

@@ -43,13 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action="append",
     default=[],
     metavar="[AGENT:]GROUP.FIELD=VALUE",
-    help="changes a setting of every run, or of the runs of AGENT",
+    help="change a setting of every run, or of the runs of AGENT",
   )
   add_places(parser, "runs")
   parser.add_argument(
     "--run-dir", default="runs/sweep", help="directory of all runs of the sweep"
   )
-  add_shares(parser.add_argument_group(parsing.MORE))
+  add_shares(parsing.more(parser))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -114,7 +114,8 @@ def add_shares(parser: argparse._ActionsContainer) -> None:
   parser.add_argument(
     "--cluster",
     metavar="ADDRESS",
-    help="HOST:PORT of machines that train and all see --run-dir",
+    help="HOST:PORT of a cluster whose machines train; all of them must see"
+    " --run-dir",
   )
   parser.add_argument(
     "--cpus", type=int, default=1, help="with --cluster: CPUs of each run"

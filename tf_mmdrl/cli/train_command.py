@@ -41,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--preset",
     metavar="NAME",
-    help="settings to begin with, by the game if left out: mmdrl presets",
+    help="settings to begin with, which mmdrl presets lists; chosen by the game"
+    " if left out",
   )
   parser.add_argument(
     "--steps", metavar="N", help="length in steps, over all environments"
@@ -52,21 +53,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--run-dir",
     metavar="DIR",
-    help="runs/GAME-AGENT-PRESET-seedSEED if left out",
+    help="the run's directory; runs/GAME-AGENT-PRESET-seedSEED if left out",
   )
   parser.add_argument(
     "--set",
     action="append",
     default=[],
     metavar="SETTING",
-    help="GROUP.FIELD=VALUE, for any setting that mmdrl presets NAME shows",
+    help="GROUP.FIELD=VALUE, a change of any setting that mmdrl presets NAME"
+    " shows; may be repeated",
   )
   parser.add_argument(
     "--dry-run",
     action="store_true",
-    help="show settings, memory, disk and time to expect; train nothing",
+    help="train nothing; show the settings, and the memory, disk and time that"
+    " the run would take",
   )
-  _add_more(parser.add_argument_group(parsing.MORE))
+  _add_more(parsing.more(parser))
 
 
 def _add_more(parser: argparse._ActionsContainer) -> None:
@@ -79,29 +82,30 @@ def _add_more(parser: argparse._ActionsContainer) -> None:
     "--actors",
     metavar="N",
     help=(
-      "how many processes play, on this machine or with --cluster on several;"
-      " they share --num-envs"
+      "how many processes play, on this machine or, with --cluster, on"
+      " several; they share the environments of --num-envs"
     ),
   )
   parser.add_argument(
     "--cluster",
     metavar="ADDRESS",
-    help="HOST:PORT that mmdrl cluster start printed; its machines play",
+    help="HOST:PORT that mmdrl cluster start printed; the processes of"
+    " --actors then run on the cluster's machines",
   )
   parser.add_argument(
     "--order",
     metavar="NAME",
     help=(
-      "in which order the actors' chunks enter replay: exact, the same"
-      " everywhere, or free, as they come"
+      "in which order replay takes what the actors played: exact, the same"
+      " in every run, or free, as it comes"
     ),
   )
   parser.add_argument(
     "--xla",
     action=argparse.BooleanOptionalAction,
     help=(
-      "whether XLA compiles updates (or --no-xla); the parts that it makes"
-      " faster if left out"
+      "compile updates with XLA, or with --no-xla do not; if left out, the"
+      " parts that XLA makes faster are compiled"
     ),
   )
   parser.add_argument(
@@ -113,8 +117,9 @@ def _add_more(parser: argparse._ActionsContainer) -> None:
     "--strict",
     action="store_true",
     help=(
-      "refuses to go on with a run under other versions or threads, or on"
-      " another processor, which change the last bits of its numbers"
+      "refuse to go on with a run under other versions, with another number"
+      " of threads or on another processor, where its numbers would differ in"
+      " their last digits"
     ),
   )
 

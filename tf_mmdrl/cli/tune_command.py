@@ -20,7 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action="append",
     default=[],
     metavar="SETTING",
-    help="GROUP.FIELD=LOW..HIGH[:log] or GROUP.FIELD=A,B,C, for each setting",
+    help="a setting to search: GROUP.FIELD=LOW..HIGH, with :log if its order"
+    " of magnitude counts, or GROUP.FIELD=A,B,C; may be repeated",
   )
   parser.add_argument(
     "--env", help="the game, or the id of a Gymnasium environment"
@@ -35,14 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action="append",
     default=[],
     metavar="SETTING",
-    help="GROUP.FIELD=VALUE, changes a setting of every run",
+    help="GROUP.FIELD=VALUE, a change of a setting in every run",
   )
   parser.add_argument(
     "--trials",
     type=int,
     default=16,
     metavar="N",
-    help="choices of settings to try",
+    help="how many choices of settings to try",
   )
   parser.add_argument(
     "--seeds", default="0,1", help="seeds that each choice is trained with"
@@ -54,9 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="DIR",
     help="directory of the whole search",
   )
-  more = parser.add_argument_group(parsing.MORE)
+  more = parsing.more(parser)
   more.add_argument(
-    "--search-seed", type=int, default=0, help="seed of the choices"
+    "--search-seed", type=int, default=0, help="seed that choices are made with"
   )
   sweep_command.add_shares(more)
 
