@@ -47,15 +47,17 @@ gc.freeze()
 
 PHASES = ("playing", "learning", "checkpointing", "exporting")
 
+STEPS = 320
+
 # A run of seconds, with everything that a run does.
 _SMALL = {
   "environment.num_envs": 4,
   "environment.max_episode_steps": 50,
   "environment.rebuild_period": 256,
   "network.num_particles": 5,
-  "replay.capacity": 2000,
-  "schedule.steps": 480,
-  "schedule.learning_starts": 200,
+  "replay.capacity": 256,  # less than all steps, so that old ones go
+  "schedule.steps": STEPS,
+  "schedule.learning_starts": 120,
   "schedule.collect_steps": 4,
   "schedule.epsilon_steps": 200,
   "schedule.target_period": 64,
@@ -201,15 +203,32 @@ class Command:
     while self.running() and time.monotonic() < end:
       if condition():
         return True
-      time.sleep(0.0005)
+      time.sleep(0.001)
     return False
+
+  def sleeps(self) -> bool:
+    """Whether all of its threads wait for something but a CPU."""
+    tasks = pathlib.Path(f"/proc/{self.pid}/task").glob("*/stat")
+    try:
+      # After the name, which is in brackets, comes the state.
+      ends = [task.read_text().rpartition(")")[2] for task in tasks]
+    except OSError:  # a thread has just ended
+      return False
+    return all(end.split()[0] == "S" for end in ends)
+
+  def starved(self) -> float:
+    """Seconds for which its main thread was ready, and other processes ran."""
+    if not self.running():
+      return 0.0
+    path = pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/schedstat")
+    return int(path.read_text().split()[1]) / 1e9
 
   def send(self, number: int) -> None:
     """Sends a signal, if it still runs."""
     if self.running():
       os.kill(self.pid, number)
 
-  def end(self, seconds: float = 600.0) -> Outcome:
+  def end(self, seconds: float = 3600.0) -> Outcome:
     """Waits for its end, and forces it at last."""
     end = time.monotonic() + seconds
     while self.running():

@@ -19,6 +19,7 @@ import time
 from typing import Any, Counter, Dict, List, NamedTuple
 
 import attacked
+from pieces import Found, Known
 from served import Row
 
 CONFIGURATIONS: Dict[str, Dict[str, Any]] = {
@@ -59,7 +60,7 @@ class _Hit(NamedTuple):
   Attributes:
     phases: that were under way.
     outcome: of the process.
-    seconds: until it ended.
+    seconds: until it ended, without those in which it waited for a CPU.
     went_on: whether it began where the run had got to before.
   """
 
@@ -78,22 +79,26 @@ class _Tally:
     self.phases: Counter[str] = collections.Counter()
     self.names: Counter[str] = collections.Counter()
 
+  def add(self, other: Dict[str, Any]) -> None:
+    """Adds what was counted over other runs, the `vars` of a tally."""
+    for name, value in other.items():
+      if name == "slowest":
+        self.slowest = max(self.slowest, value)
+      elif isinstance(value, dict):
+        getattr(self, name).update(value)
+      else:
+        setattr(self, name, getattr(self, name) + value)
+
 
 class _CutRun:
   """A configuration, its run without a cut, and one that is cut."""
 
-  def __init__(self, name: str, folder: pathlib.Path):
+  def __init__(self, name: str, folder: pathlib.Path, wanted: str):
     self.name = name
     self.path = folder / "cut"
     self._reached = 0  # the newest checkpoint that any look has found
     self._log = folder / "log"
-    whole = folder / "whole"
-    words = attacked.train(whole, **CONFIGURATIONS[name])
-    done = attacked.run(words, self._log)
-    if done.code != 0:
-      raise RuntimeError(f"the run without a cut failed: {done}")
-    self._wanted = attacked.fingerprint(whole, self._log)
-    shutil.rmtree(whole)
+    self._wanted = wanted
 
   def start(self, marks: attacked.Marks) -> attacked.Command:
     words = attacked.train(self.path, **CONFIGURATIONS[self.name])
@@ -150,16 +155,20 @@ def _hit(
   often, duration = _MOMENTS[phase]
   begins = chance.randint(1, often)
   command.until(
-    lambda: marks.count(phase) >= begins and phase in marks.now(), 300
+    lambda: marks.count(phase) >= begins and phase in marks.now(), 3600
   )
   time.sleep(chance.uniform(0, duration))
-  start = time.monotonic()
+  start, before = time.monotonic(), command.starved()
   phases = marks.now()
   command.send(number)
+  starved = before
+  while command.running():
+    starved = max(starved, command.starved())
+    time.sleep(0.01)
   outcome = command.end()
   if number == signal.SIGKILL:
     phases = marks.now()  # as they were at its death
-  seconds = time.monotonic() - start
+  seconds = time.monotonic() - start - (starved - before)
   began = marks.count("playing") > 0
   return _Hit(phases, outcome, seconds, run.went_on(outcome, began=began))
 
@@ -185,57 +194,82 @@ def _judge(hit: _Hit, number: int, run: _CutRun, tally: _Tally) -> None:
     attacked.complain(f"{run.name} while {hit.phases}", done)
 
 
-def _attack(
-  number: int, wanted: int, tally: _Tally, seed: int, minutes: float
-) -> None:
-  chance, end = random.Random(seed), time.monotonic() + 60 * minutes
-  per_run = max(1, min(_HITS, wanted // len(CONFIGURATIONS)))
-  names = list(CONFIGURATIONS)
-  with tempfile.TemporaryDirectory() as folder:
-    runs: Dict[str, _CutRun] = {}
-    turn = 0
-    while tally.hits < wanted and time.monotonic() < end:
-      name = names[turn % len(names)]
-      if name not in runs:
-        place = pathlib.Path(folder, str(turn))
-        place.mkdir()
-        runs[name] = _CutRun(name, place)
-      for hit in range(min(per_run, wanted - tally.hits)):
-        phase = attacked.PHASES[(turn + hit) % len(attacked.PHASES)]
-        found = _hit(runs[name], phase, number, chance)
-        _judge(found, number, runs[name], tally)
-        text = f"{name}: {', '.join(found.phases)}"
-        attacked.progress("cut", tally.hits - 1, wanted, text)
-        if found.outcome.code == 0:
-          break
-      runs[name].finish(tally)
-      turn += 1
+def _whole(name: str, folder: pathlib.Path) -> str:
+  """The fingerprint of a run without a cut."""
+  path, log = folder / "whole", folder / "log"
+  done = attacked.run(attacked.train(path, **CONFIGURATIONS[name]), log)
+  if done.code != 0:
+    raise RuntimeError(f"the run without a cut failed: {done}")
+  wanted = attacked.fingerprint(path, log)
+  shutil.rmtree(path)
+  return wanted
 
 
-def _row(what: str, tally: _Tally, *notes: str) -> Row:
-  for name, times in sorted(tally.names.items()):
-    notes += (f"{name}: {times}",)
+def _turn(run: _CutRun, number: int, hits: int, turn: int, seed: int) -> _Tally:
+  """Hits a run so often, which then ends; others, if it was faster."""
+  tally, chance = _Tally(), random.Random(f"{seed} {turn}")
+  tries = 0
+  while tally.hits < hits and tries < 4 * hits:
+    phase = attacked.PHASES[(turn + tries) % len(attacked.PHASES)]
+    tries += 1
+    found = _hit(run, phase, number, chance)
+    _judge(found, number, run, tally)
+    if found.outcome.code == 0 and tally.hits < hits:
+      run.finish(tally)  # a hit of it may follow on another
+  run.finish(tally)
+  return tally
+
+
+def _attack(number: int, wanted: int, seed: int, known: Known) -> Found:
+  """One turn after the other; each is a configuration's, in a row."""
+  names, hits, turn = list(CONFIGURATIONS), 0, 0
+  while hits < wanted:
+    name, share = names[turn % len(names)], min(_HITS, wanted - hits)
+    if wanted < _HITS * len(names):  # of each one at least
+      share = min(max(1, wanted // len(names)), share)
+    key = f"{turn} {name}"
+    with tempfile.TemporaryDirectory() as place:
+      folder = pathlib.Path(place)
+      if key not in known and name not in known:
+        yield name, _whole(name, folder)
+      if key not in known:
+        run = _CutRun(name, folder, known[name])
+        yield key, vars(_turn(run, number, share, turn, seed))
+    hits += share
+    turn += 1
+    attacked.progress("cut", hits - 1, wanted, name)
+
+
+def killed(number: int, seed: int, known: Known) -> Found:
+  """Sends SIGKILL that many times."""
+  return _attack(signal.SIGKILL, number, seed, known)
+
+
+def stopped(number: int, seed: int, known: Known) -> Found:
+  """Sends SIGTERM that many times."""
+  return _attack(signal.SIGTERM, number, seed, known)
+
+
+def row(known: Known, *, was_killed: bool) -> Row:
+  """The table's line of all turns."""
+  tally = _Tally()
+  for result in known.values():
+    if isinstance(result, dict):
+      tally.add(result)
   landed = ", ".join(f"{p} {tally.phases[p]}" for p in sorted(tally.phases))
+  notes = [f"hit while {landed}"]
+  if not was_killed:
+    notes.append(
+      f"the slowest ended after {tally.slowest:.1f} s, without waiting for CPUs"
+    )
+  notes += [f"{name}: {tally.names[name]}" for name in sorted(tally.names)]
   return Row(
-    what,
+    "runs killed, then the same fingerprint"
+    if was_killed
+    else "SIGTERM, a checkpoint within 30 s",
     tally.hits,
     tally.lost,
     tally.silent,
     tally.tracebacks,
-    "\n  ".join([f"hit while {landed}", *notes]),
+    "\n  ".join(notes),
   )
-
-
-def killed(number: int, seed: int, minutes: float) -> List[Row]:
-  """Sends SIGKILL that many times; no run is begun after these minutes."""
-  tally = _Tally()
-  _attack(signal.SIGKILL, number, tally, seed, minutes)
-  return [_row("runs killed, then the same fingerprint", tally)]
-
-
-def stopped(number: int, seed: int, minutes: float) -> List[Row]:
-  """Sends SIGTERM that many times; no run is begun after these minutes."""
-  tally = _Tally()
-  _attack(signal.SIGTERM, number, tally, seed, minutes)
-  note = f"the slowest ended after {tally.slowest:.1f} s"
-  return [_row("SIGTERM, a checkpoint within 30 s", tally, note)]

@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 import attacked
 from attacked import Outcome
 from damaged_exports import DAMAGES
+from pieces import Found, Known
 from served import Row
 
 # Links are for exports, which are fetched from elsewhere.
@@ -66,17 +67,18 @@ class _Place:
     self.run = folder / "run"
     self.report = folder / "report"
     self._folder = folder
+    # Little is to be played again from the checkpoint before the newest.
     self._train = attacked.train(
       self.run,
       env="CartPole-v1",
       replay__prioritized=True,
-      system__checkpoint_period=160,
-      schedule__steps=320,
+      system__checkpoint_period=attacked.STEPS - 16,
     )
     done = attacked.run(self._train, folder / "train")
     if done.code != 0:
       raise RuntimeError(f"the run to damage failed: {done}")
     shutil.copytree(self.run, self.good)
+    self.newest = str(attacked.newest(self.run))
     self._known: Dict[str, Dict[str, Outcome]] = {}
     self.files = digests(self.good)
     self.fingerprint = self.fingerprint_now()
@@ -158,39 +160,47 @@ def spread(items: Sequence[Any], number: int) -> List[Any]:
   return [items[int(i * step)] for i in range(min(number, len(items)))]
 
 
-def rows(number: int) -> List[Row]:
+def attack(number: int, known: Known) -> Found:
   """Does that many damages, evenly of all that there are, or all."""
   with tempfile.TemporaryDirectory() as folder:
     place = _Place(pathlib.Path(folder))
-    known = list(_damages(place))
-    wanted = spread(known, number)
-    lost = silent = tracebacks = 0
-    noticed: Dict[str, int] = {"said": 0, "same": 0}
-    for index, (name, way) in enumerate(wanted):
-      version = (
-        name.parts[1]
-        if name.parts[0] == "export" and len(name.parts) > 2
-        else "320"
-      )
-      whole = place.whole(version)
-      place.renew()
-      DAMAGES[way](place.run / name)
-      found = place.commands(version)
-      verdicts = {c: verdict(c, found[c], whole[c]) for c in found}
-      was_lost = _lost(place, name, found["train"])
-      counts = list(verdicts.values())
-      tracebacks += counts.count("traceback")
-      silent += "silent" in counts
-      lost += was_lost
-      noticed["said" if "said" in counts else "same"] += 1
-      if was_lost or {"silent", "traceback"} & set(counts):
-        attacked.complain(f"{name} {way}: {verdicts}, lost: {was_lost}")
-        for command, done in found.items():
-          attacked.complain(command, done)
-      attacked.progress("damage", index, len(wanted), f"{name} {way} {counts}")
-  note = (
-    f"of {len(known)}; {noticed['said']} said by a command that needs the file,"
-    f" {noticed['same']} in files that none needs"
+    damages = list(_damages(place))
+    for index, (name, way) in enumerate(wanted := spread(damages, number)):
+      key = f"{name} {way}"
+      if key not in known:
+        yield key, _attack(place, name, way)
+        said = known[key]["verdicts"]
+        attacked.progress("damage", index, len(wanted), f"{key} {said}")
+
+
+def _attack(place: _Place, name: pathlib.Path, way: str) -> Dict[str, Any]:
+  """What came of one damage."""
+  in_export = name.parts[0] == "export" and len(name.parts) > 2
+  version = name.parts[1] if in_export else place.newest
+  whole = place.whole(version)
+  place.renew()
+  DAMAGES[way](place.run / name)
+  found = place.commands(version)
+  verdicts = {c: verdict(c, found[c], whole[c]) for c in found}
+  lost = _lost(place, name, found["train"])
+  if lost or {"silent", "traceback"} & set(verdicts.values()):
+    attacked.complain(f"{name} {way}: {verdicts}, lost: {lost}")
+    for command, done in found.items():
+      attacked.complain(command, done)
+  return {"file": str(name), "verdicts": list(verdicts.values()), "lost": lost}
+
+
+def row(known: Known) -> Row:
+  """The table's line of all damages."""
+  counts = [result["verdicts"] for result in known.values()]
+  said = sum("said" in verdicts for verdicts in counts)
+  files = {result["file"] for result in known.values()}
+  return Row(
+    f"damages of {len(files)} files of a run",
+    len(counts),
+    sum(result["lost"] for result in known.values()),
+    sum("silent" in verdicts for verdicts in counts),
+    sum(verdicts.count("traceback") for verdicts in counts),
+    f"{said} said by a command that needs the file, {len(counts) - said} in"
+    " files that none needs",
   )
-  what = f"damages of {len({name for name, _ in wanted})} files of a run"
-  return [Row(what, len(wanted), lost, silent, tracebacks, note)]

@@ -13,12 +13,12 @@
   raylet and learner are killed (killed_actors.py).
 
 It prints a table and ends with 1 unless all of its counts are 0. With `--keep
-FILE` a part that has ended is not done again when the command is cut and
-repeated at the same commit.
+FILE` the command may be cut, and repeated at the same commit: what was done is
+not done again. With `--minutes` it cuts itself, and ends with 75 if there is
+more to do.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import subprocess
@@ -26,40 +26,83 @@ import sys
 import tempfile
 import time
 import traceback
+from typing import Callable, Dict, List, NamedTuple
 
 import attacked  # noqa: F401  (first: sets what TensorFlow reads)
 import cut_runs
 import damaged_runs
 import full_disks
 import killed_actors
+import pieces
 import served
 import strange_environments
 
-PARTS = ("kills", "damages", "disk", "sigterm", "environments", "server")
-# What changes a part; it is done again if one of these is another.
-_CHOICES = ("quick", "kills", "damages", "minutes", "seed", "actors")
+_UNFINISHED = 75
+# What changes a part; all is done again if one of these is another.
+_CHOICES = ("quick", "kills", "damages", "seed", "actors")
 
 
-def rows(part, args):
-  """The table's lines of a part."""
-  tenth = 10 if args.quick else 1
-  if part == "kills":
-    number = max(1, args.kills // tenth)
-    return cut_runs.killed(number, args.seed, args.minutes)
-  if part == "damages":
-    return damaged_runs.rows(max(1, args.damages // tenth))
-  if part == "disk":
-    return full_disks.rows(2 if args.quick else 10)
-  if part == "sigterm":
-    return cut_runs.stopped(20 // tenth, args.seed, args.minutes)
-  if part == "environments":
-    return strange_environments.rows(every=5 if args.quick else 1)
-  if part == "actors":
-    number = max(1, args.kills // tenth)
-    return killed_actors.rows(number, args.actors, args.seed, args.minutes)
-  import server_faults
+class Part(NamedTuple):
+  """A kind of attack.
 
-  return server_faults.rows(1000 // tenth, 30 / tenth)
+  Attributes:
+    attack: (arguments, what is done) -> does the rest, piece by piece.
+    rows: what is done -> lines of the table.
+  """
+
+  attack: Callable[[argparse.Namespace, pieces.Known], pieces.Found]
+  rows: Callable[[pieces.Known], List[served.Row]]
+
+
+def _tenth(args: argparse.Namespace, number: int) -> int:
+  return max(1, number // 10) if args.quick else number
+
+
+def _server(args, known):
+  import server_faults  # it computes when it is imported
+
+  return server_faults.attack(_tenth(args, 1000), _tenth(args, 30), known)
+
+
+def _actors(args, known):
+  if "all" not in known:
+    number = _tenth(args, args.kills)
+    rows = killed_actors.rows(number, args.actors, args.seed, args.minutes)
+    yield "all", rows
+
+
+def _as_rows(known):
+  return [served.Row(*row) for found in known.values() for row in found]
+
+
+PARTS: Dict[str, Part] = {
+  "environments": Part(
+    lambda args, known: strange_environments.attack(
+      5 if args.quick else 1, known
+    ),
+    lambda known: [strange_environments.row(known)],
+  ),
+  "disk": Part(
+    lambda args, known: full_disks.attack(2 if args.quick else 10, known),
+    lambda known: [full_disks.row(known)],
+  ),
+  "server": Part(_server, _as_rows),
+  "sigterm": Part(
+    lambda args, known: cut_runs.stopped(_tenth(args, 20), args.seed, known),
+    lambda known: [cut_runs.row(known, was_killed=False)],
+  ),
+  "damages": Part(
+    lambda args, known: damaged_runs.attack(_tenth(args, args.damages), known),
+    lambda known: [damaged_runs.row(known)],
+  ),
+  "kills": Part(
+    lambda args, known: cut_runs.killed(
+      _tenth(args, args.kills), args.seed, known
+    ),
+    lambda known: [cut_runs.row(known, was_killed=True)],
+  ),
+}
+_ACTORS = Part(_actors, _as_rows)
 
 
 def _parts(text):
@@ -79,48 +122,42 @@ def _commit():
   return commit.stdout.strip() or "unknown"
 
 
-class _Parts:
+class _Attack:
   """Does parts, each in a process of its own, and keeps what has ended.
 
   The processes are forked from this one, which computes nothing itself.
   """
 
-  def __init__(self, args, commit):
+  def __init__(self, args, journal: pieces.Journal):
     self._args = args
-    chosen = {name: getattr(args, name) for name in _CHOICES}
-    self._header = {**chosen, "commit": commit}
-    self._known = {}
-    if args.keep and args.keep.exists():
-      content = json.loads(args.keep.read_text())
-      if content["header"] == self._header:
-        self._known = content["parts"]
+    self._journal = journal
+    self._end = time.monotonic() + 60 * args.minutes
 
-  def run(self, names):
-    """Does those that have not ended; whether all have now."""
-    missing = [name for name in names if name not in self._known]
-    with tempfile.TemporaryDirectory() as folder:
-      running = {}
-      while missing or running:
-        while missing and len(running) < self._args.jobs:
-          name = missing.pop(0)
-          running[self._begin(name, pathlib.Path(folder, name))] = name
-        pid, _ = os.wait()
-        self._take(running.pop(pid), pathlib.Path(folder))
-    return all(name in self._known for name in names)
+  def run(self, parts: Dict[str, Part]) -> int:
+    """0 if all of them came to their end, _UNFINISHED if some were cut."""
+    waiting, running, codes = list(parts), set(), {0}
+    while waiting or running:
+      while waiting and len(running) < self._args.jobs:
+        name = waiting.pop(0)
+        running.add(self._begin(name, parts[name]))
+      pid, status = os.wait()
+      running.discard(pid)
+      codes.add(os.waitstatus_to_exitcode(status))
+    failed = codes - {0, _UNFINISHED}
+    return 1 if failed else max(codes)
 
-  def _begin(self, name, result):
+  def _begin(self, name: str, part: Part) -> int:
     """Forks the process of a part."""
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
     if pid == 0:
-      code, start = 1, time.monotonic()
+      code = 1
       try:
-        found = rows(name, self._args)
-        load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
-        passed = f"{time.monotonic() - start:,.0f} s, load {load} at its end"
-        result.write_text(json.dumps({"rows": found, "passed": passed}))
-        code = 0
+        known = self._journal.known(name)
+        found = part.attack(self._args, known)
+        whole = pieces.work(self._journal, name, found, known, self._end)
+        code = 0 if whole else _UNFINISHED
       except BaseException:
         traceback.print_exc()
       finally:
@@ -129,28 +166,25 @@ class _Parts:
         os._exit(code)
     return pid
 
-  def _take(self, name, folder):
-    """Keeps what a part has found; nothing if it failed itself."""
-    result = folder / name
-    if result.exists():
-      self._known[name] = json.loads(result.read_text())
-      if self._args.keep:
-        content = {"header": self._header, "parts": self._known}
-        self._args.keep.write_text(json.dumps(content))
 
-  def rows(self, names):
-    """The table's lines of parts that have ended."""
-    known = [self._known[name]["rows"] for name in names if name in self._known]
-    return [served.Row(*row) for found in known for row in found]
-
-  def show(self):
-    """Prints how long each part took."""
-    for name, content in self._known.items():
-      print(f"{name}: {content['passed']}")
+def _show(parts: Dict[str, Part], journal: pieces.Journal) -> int:
+  """Prints the table; how much was wrong."""
+  found: List[served.Row] = []
+  for name, part in parts.items():
+    if known := journal.known(name):
+      found += part.rows(known)
+      measured = journal.measured(name)
+      minutes = sum(one["seconds"] for one in measured) / 60
+      loads = [one["load"] for one in measured]
+      print(
+        f"{name}: {minutes:.1f} min of CPU, load {min(loads):.0f} to"
+        f" {max(loads):.0f}"
+      )
+  served.show(found)
+  return sum(row.lost + row.silent + row.tracebacks for row in found)
 
 
-def main():
-  """Prints the table; 1 if anything was lost, silent or a traceback."""
+def _arguments() -> argparse.Namespace:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument(
     "--only",
@@ -168,11 +202,11 @@ def main():
     "--minutes",
     type=float,
     default=600.0,
-    help="after which kills, and sigterm, begin no further run",
+    help="after which nothing more is begun",
   )
   parser.add_argument("--seed", type=int, default=0, help="of the moments")
   parser.add_argument(
-    "--keep", type=pathlib.Path, help="a file for the parts that have ended"
+    "--keep", type=pathlib.Path, help="a file for what has been done"
   )
   parser.add_argument(
     "--jobs", type=int, default=1, help="parts done at a time"
@@ -180,18 +214,24 @@ def main():
   parser.add_argument(
     "--actors", type=int, default=0, help="attack runs with so many on Ray"
   )
-  args = parser.parse_args()
+  return parser.parse_args()
+
+
+def main() -> int:
+  """Prints the table; 1 if anything was lost, silent or a traceback."""
+  args = _arguments()
+  parts = {name: PARTS[name] for name in args.only}
   if args.actors:
-    args.only = ["actors"]
+    parts = {"actors": _ACTORS}
   commit = _commit()
-  parts = _Parts(args, commit)
-  complete = parts.run(args.only)
-  found = parts.rows(args.only)
-  print(f"commit {commit}, {os.cpu_count()} cores, {args.jobs} at a time")
-  parts.show()
-  served.show(found)
-  wrong = any(row.lost or row.silent or row.tracebacks for row in found)
-  return int(wrong or not complete)
+  header = {name: getattr(args, name) for name in _CHOICES}
+  with tempfile.TemporaryDirectory() as folder:
+    path = args.keep or pathlib.Path(folder, "done")
+    journal = pieces.Journal(path, {**header, "commit": commit})
+    code = _Attack(args, journal).run(parts)
+    print(f"commit {commit}, {os.cpu_count()} cores, {args.jobs} at a time")
+    wrong = _show(parts, journal)
+  return 1 if wrong else code
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from typing import Callable, Dict, Iterator, List, Tuple
 
 import attacked
 import damaged_runs
+from pieces import Found, Known
 from served import Row
 
 _SIZE = "64m"
@@ -162,9 +163,8 @@ def _attack_report(report: _Written, at: str):
   return int(lost), int(silent), tracebacks
 
 
-def rows(number: int = 10) -> List[Row]:
+def attack(number: int, known: Known) -> Found:
   """Fills the disk at that many writes, a fifth of them of reports."""
-  found, points = [], []
   with small_disk() as disk, tempfile.TemporaryDirectory() as folder:
     log = pathlib.Path(folder, "log")
     words = attacked.train(
@@ -177,15 +177,18 @@ def rows(number: int = 10) -> List[Row]:
     wanted = attacked.fingerprint(run.place, log)
     reports = max(1, number // _REPORTS)
     for at in damaged_runs.spread(report.writes(), reports):
-      found.append(_attack_report(report, at))
-      points.append(f"report/{at}")
-      attacked.progress("full disk", len(points) - 1, number, points[-1])
+      if (key := f"report/{at}") not in known:
+        yield key, _attack_report(report, at)
+        attacked.progress("full disk", len(known) - 1, number, key)
     for at in damaged_runs.spread(run_writes, number - reports):
-      found.append(_attack_run(run, at, wanted, log))
-      points.append(at)
-      attacked.progress("full disk", len(points) - 1, number, at)
-  lost, silent, tracebacks = map(sum, zip(*found))
-  note = "\n  ".join(["full from these writes on:", *points])
-  return [
-    Row("disks that are full", len(found), lost, silent, tracebacks, note)
-  ]
+      if at not in known:
+        yield at, _attack_run(run, at, wanted, log)
+        attacked.progress("full disk", len(known) - 1, number, at)
+
+
+def row(known: Known) -> Row:
+  """The table's line of all points at which disks were full."""
+  lost, silent, tracebacks = map(sum, zip(*known.values()))
+  note = "\n  ".join(["full from these writes on:", *known])
+  what = "disks that are full"
+  return Row(what, len(known), lost, silent, tracebacks, note)
