@@ -279,6 +279,16 @@ def fingerprint(path: pathlib.Path, log: pathlib.Path, *words: str) -> str:
   return json.dumps([done.shown, (path / "metrics.csv").read_text()])
 
 
+def wanted_fingerprint(
+  path: pathlib.Path, log: pathlib.Path, *words: str
+) -> str:
+  """That of a run that was not attacked, which must have one."""
+  found = fingerprint(path, log, *words)
+  if not found:
+    raise RuntimeError(f"{path} has no fingerprint: {log.with_suffix('.err')}")
+  return found
+
+
 def newest(path: pathlib.Path) -> int:
   """The step of the newest checkpoint, 0 if there is none."""
   found = (path / "checkpoints").glob("0*")

@@ -200,7 +200,7 @@ def _whole(name: str, folder: pathlib.Path) -> str:
   done = attacked.run(attacked.train(path, **CONFIGURATIONS[name]), log)
   if done.code != 0:
     raise RuntimeError(f"the run without a cut failed: {done}")
-  wanted = attacked.fingerprint(path, log)
+  wanted = attacked.wanted_fingerprint(path, log)
   shutil.rmtree(path)
   return wanted
 

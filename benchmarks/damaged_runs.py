@@ -81,7 +81,7 @@ class _Place:
     self.newest = str(attacked.newest(self.run))
     self._known: Dict[str, Dict[str, Outcome]] = {}
     self.files = digests(self.good)
-    self.fingerprint = self.fingerprint_now()
+    self.fingerprint = attacked.wanted_fingerprint(self.run, folder / "wanted")
 
   def renew(self) -> None:
     """Puts the whole run where commands look for it."""

@@ -174,7 +174,7 @@ def attack(number: int, known: Known) -> Found:
     words = ["report", str(run.place), "-o", str(disk / "report")]
     report = _Written(disk, log, "report", words)
     run_writes = run.writes()
-    wanted = attacked.fingerprint(run.place, log)
+    wanted = attacked.wanted_fingerprint(run.place, log)
     reports = max(1, number // _REPORTS)
     for at in damaged_runs.spread(report.writes(), reports):
       if (key := f"report/{at}") not in known:
