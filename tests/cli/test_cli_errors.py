@@ -1,5 +1,7 @@
 """What a wrong word on the command line comes to, and how soon."""
 
+import os
+import pathlib
 import subprocess
 import sys
 
@@ -106,3 +108,56 @@ def test_a_missing_extra_is_told_first(
   assert f"need {module}, which is not installed" in said.err
   assert f"pip install 'tf-mmdrl[{extra}]'" in said.err
   assert not said.out
+
+
+def _command(*words, **keywords):
+  return subprocess.run(
+    [sys.executable, "-m", "tf_mmdrl", *words],
+    stderr=subprocess.PIPE,
+    text=True,
+    **keywords,
+  )
+
+
+@pytest.mark.skipif(
+  not pathlib.Path("/dev/full").exists(), reason="a file that is full"
+)
+def test_an_output_without_room_is_told():
+  with open("/dev/full", "w") as full:
+    done = _command("presets", stdout=full)
+  assert done.returncode == 2
+  assert done.stderr.count("\n") == 1
+  assert "No space left" in done.stderr and "room for what" in done.stderr
+
+
+def test_who_reads_no_more_of_the_output_is_no_error():
+  reading, writing = os.pipe()
+  os.close(reading)
+  with os.fdopen(writing, "w") as pipe:
+    done = _command("presets", stdout=pipe)
+  assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_the_system_refuses_is_one_line(capsys):
+  def refuse():
+    os.rmdir("/nowhere at all")
+
+  assert main._outcome(refuse) == 2
+  assert capsys.readouterr().err == (
+    "mmdrl: the system refuses: No such file or directory: '/nowhere at all'\n"
+  )
+
+
+def test_names_that_cannot_be_printed_are_printed_otherwise(tmp_path):
+  odd = os.fsencode(tmp_path) + b"/run-\xff"
+  os.mkdir(odd)
+  with open(odd + b"/config.json", "w") as file:
+    file.write("{}")
+  done = _command(
+    "ls",
+    os.fsdecode(odd),
+    stdout=subprocess.PIPE,
+    env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
+  )
+  assert "Traceback" not in done.stderr
+  assert "run-" in done.stdout + done.stderr

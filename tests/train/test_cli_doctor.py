@@ -114,3 +114,73 @@ def test_the_speed_test_estimates_runs(tmp_path):
   assert re.search(r"Nature network .*: update \d+\.\d ms", done.stdout)
   row = r"\natari +10,000,000 +7.2\d GB  \w+ +[\d,]+ +[\d.]+ (days|h)\n"
   assert re.search(row, done.stdout)
+
+
+def _group(path, **files):
+  path.mkdir(parents=True, exist_ok=True)
+  for name, content in files.items():
+    (path / f"memory.{name}").write_text(f"{content}\n")
+
+
+_V1 = dict(usage_in_bytes=6_000, stat="total_inactive_file 0")
+
+
+@pytest.mark.parametrize(
+  "group, wanted",
+  [
+    ("0::/a/b\n", 3_000),  # the outer group has less room than the inner one
+    ("0::/a\n", 3_000),
+    ("0::/\n", 1_000 * 1024),  # no limit
+    ("0::/elsewhere\n", 1_000 * 1024),
+    ("7:cpu,memory:/c\n6:pids:/a\n", 2_000),
+    ("7:memory:/none\n", 1_000 * 1024),
+    ("7:memory:/full\n", 0),
+    ("", 1_000 * 1024),
+  ],
+)
+def test_a_container_has_less_memory_than_its_machine(
+  monkeypatch, tmp_path, group, wanted
+):
+  groups = tmp_path / "groups"
+  _group(groups, max="max", current=5_000)
+  stat = "anon 4000\ninactive_file 1000"
+  _group(groups / "a", max=6_000, current=4_000, stat=stat)
+  _group(groups / "a" / "b", max=9_000, current=4_000, stat=stat)
+  _group(groups / "memory" / "c", limit_in_bytes=8_000, **_V1)
+  _group(groups / "memory" / "none", limit_in_bytes=2**63 - 4096, **_V1)
+  _group(groups / "memory" / "full", limit_in_bytes=5_000, **_V1)
+  for name, text in [("_GROUP", group), ("_MEMINFO", "MemAvailable: 1000 kB")]:
+    (tmp_path / name).write_text(text)
+    monkeypatch.setattr(checkup, name, tmp_path / name)
+  monkeypatch.setattr(checkup, "_GROUPS", groups)
+  assert checkup.free_memory() == wanted
+
+
+def test_where_the_system_does_not_tell_memory_is_not_known(
+  monkeypatch, tmp_path
+):
+  for name in ("_GROUP", "_MEMINFO", "_GROUPS"):
+    monkeypatch.setattr(checkup, name, tmp_path / "none")
+  assert checkup.free_memory() is None
+
+
+def test_a_network_that_does_not_train_here_is_broken(capsys, monkeypatch):
+  def fail(*_):
+    raise tf.errors.ResourceExhaustedError(None, None, "OOM\nmore")
+
+  monkeypatch.setattr(speed, "network", fail)
+  found, failed = doctor_command._speeds(
+    {name: presets.get(name) for name in presets.PRESETS}
+  )
+  assert found == {} and len(failed) == 2
+  assert failed[0] == "a Nature network does not train here: OOM"
+  assert "Nature network: not measured, it fails" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text, wanted", [("a\nb", "a"), ("", "ValueError")])
+def test_what_xla_says_is_one_line(monkeypatch, text, wanted):
+  def fail(*_, **__):
+    raise ValueError(text)
+
+  monkeypatch.setattr(tf, "function", fail)
+  assert checkup.xla_problem() == wanted

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -222,6 +223,51 @@ def test_a_second_run_in_the_directory_is_refused(copied):
     directory_of(path).open_for_training(config)
   first.close()
   directory_of(path).open_for_training(config)
+
+
+def _take_away(path, how):
+  if how == "removed":
+    shutil.rmtree(path)
+  else:
+    path.rename(path.with_name("elsewhere"))
+  if how == "replaced":
+    path.mkdir()
+
+
+@pytest.mark.parametrize("how", ["moved", "removed", "replaced"])
+def test_a_run_whose_directory_goes_writes_to_no_other(
+  copied, monkeypatch, how
+):
+  path, config = copied
+  config = configs.change(config, ["schedule.steps=480"])
+  play = trainer.Trainer._round
+
+  def played(self):
+    play(self)
+    if self._state.step == 400:
+      _take_away(path, how)
+
+  monkeypatch.setattr(trainer.Trainer, "_round", played)
+  with pytest.raises(errors.UserError, match="moved, removed or replaced"):
+    trainer.train(config, directory_of(path))
+  assert not path.exists() or not list(path.iterdir())
+  if how != "removed":
+    step, warnings = restored_step(path.with_name("elsewhere"), config)
+    assert step == 320 and not warnings
+
+
+def test_a_directory_may_be_reached_by_another_link(copied, tmp_path):
+  path, config = copied
+  link = tmp_path / "link"
+  link.symlink_to(path)
+  directory = directory_of(link)
+  directory.open_for_training(directory.as_begun(config))
+  directory.require_there()
+  link.unlink()
+  link.symlink_to(tmp_path)
+  with pytest.raises(errors.UserError, match="moved, removed or replaced"):
+    directory.require_there()
+  directory.close()
 
 
 def test_what_changes_the_bits_is_told_or_refused(copied):

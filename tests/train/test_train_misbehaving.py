@@ -67,14 +67,21 @@ def test_games_without_an_end_are_cut_and_huge_scores_are_not_enough(
   assert "games of the evaluation at step 160 had not ended after 60" in shown
 
 
-def _ends_with(act):
-  """The exit code of a child that does `act` and is asked to stop."""
+def _ends_with(act, number=signal.SIGTERM, before=lambda: None):
+  """The exit code of a child that does `act` and is asked to stop.
+
+  Args:
+    act: what the child does; it gets the `Stop`.
+    number: of the signal.
+    before: what it does first.
+  """
   child = os.fork()
   if child == 0:
     stopping._PATIENCE, stopping._LOOK = 0.2, 0.05
     try:
+      before()
       with stopping.Stop() as stop:
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        threading.Timer(0.1, os.kill, (os.getpid(), number)).start()
         act(stop)
     finally:
       os._exit(1)
@@ -116,12 +123,36 @@ def test_a_run_whose_evaluation_hangs_is_saved_first(tmp_path, capfd):
   assert "lost" not in capfd.readouterr().err
 
 
-def test_a_run_that_only_computes_is_waited_for():
-  def compute(stop):
-    time.sleep(1.0)
-    os._exit(7 if stop.asked else 8)
+def _compute(stop):
+  time.sleep(1.0)
+  os._exit(7 if stop.asked else 8)
 
-  assert _ends_with(compute) == 7
+
+def test_a_run_that_only_computes_is_waited_for():
+  assert _ends_with(_compute) == 7
+
+
+def _lose_standard_error():
+  """As if `mmdrl train 2>&1 | tee log` had got Ctrl-C, which ends tee, too."""
+  reading, writing = os.pipe()
+  os.close(reading)
+  os.dup2(writing, 2)
+  sys.stderr = os.fdopen(2, "w", closefd=False)
+
+
+def test_a_run_that_nobody_listens_to_stops_as_any_other():
+  for number in (signal.SIGINT, signal.SIGTERM):
+    assert _ends_with(_compute, number, _lose_standard_error) == 7
+  hung = _ends_with(lambda _: _hang(), signal.SIGTERM, _lose_standard_error)
+  assert hung == exit_codes.STOPPED
+
+
+def test_who_hangs_up_asks_to_stop_unless_it_is_to_be_ignored():
+  def ignore():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+
+  assert _ends_with(_compute, signal.SIGHUP) == 7
+  assert _ends_with(_compute, signal.SIGHUP, ignore) == 8
 
 
 @pytest.mark.slow

@@ -9,11 +9,11 @@ by their class and by the names that they give to what they keep.
 """
 
 import functools
-import sys
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 import tensorflow as tf
 
+from tf_mmdrl.core import notices
 from tf_mmdrl.networks import streams
 
 # Class -> what it keeps -> power. Keras has lists of variables (attributes),
@@ -144,12 +144,11 @@ def tell_unknown(agent: str, optimizer, weights: Sequence[tf.Variable]) -> None:
   """
   unknown = _unknown(optimizer, weights)
   if unknown:
-    print(
+    notices.show(
       f"warning: {agent} does not know what {type(optimizer).__name__} keeps in"
       f" {', '.join(unknown)}. Where the unit of return changes, it stays as it"
       " is, and the next updates may be too large or too small. Use an"
-      " optimizer of tf.keras, or pass a number as the unit.",
-      file=sys.stderr,
+      " optimizer of tf.keras, or pass a number as the unit.\n"
     )
 
 

@@ -1,11 +1,10 @@
 """`mmdrl compare`: agents side by side, with intervals over seeds."""
 
 import argparse
-import sys
 from typing import List, Tuple
 
 from tf_mmdrl.cli import output
-from tf_mmdrl.core import errors, run_files
+from tf_mmdrl.core import errors, notices, run_files
 
 EXAMPLE = "mmdrl compare runs/sweep --last 3"
 PAGE = "docs/reports.md"
@@ -37,9 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
   found = run_results.read(args.runs)
   for path in found.without_evaluations:
-    print(
-      f"mmdrl: warning: left out, not evaluated yet: {path}", file=sys.stderr
-    )
+    notices.warn(f"left out, not evaluated yet: {path}")
   agents = results.agents(results.name_variants(found.runs), last=args.last)
   if any(len(m.values) > 1 for a in agents for m in a.measured.values()):
     intervals.require_rliable()

@@ -1,6 +1,7 @@
 """`mmdrl doctor`: what this machine has, lacks, and how fast it is."""
 
 import argparse
+import contextlib
 import os
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -55,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
   speeds = {}
   if not args.no_speed:
     trainer.configure_process(configs["atari"])
-    speeds = _speeds(configs)
+    speeds, failed = _speeds(configs)
+    broken += failed
   rooms = _rooms(configs, with_speed=not args.no_speed)
   advice += _presets(checkup, configs, rooms, speeds)
   problems = {room.problem for room in rooms.values() if room.problem}
@@ -135,23 +137,22 @@ def _rooms(configs: Dict[str, Config], *, with_speed: bool) -> Dict[str, Room]:
     key = (config.environment, config.replay.capacity)
     if key not in known:
       try:
-        env = factories.environment(config)
-      except errors.UserError as error:
+        with contextlib.closing(factories.environment(config)) as env:
+          step = speed.environment(env, 0.3) if with_speed else None
+          known[key] = Room(checkup.replay_bytes(config, env), step)
+      except errors.UserError as error:  # also where it is played
         known[key] = Room(problem=str(error))
-      else:
-        step = speed.environment(env, 0.3) if with_speed else None
-        known[key] = Room(checkup.replay_bytes(config, env), step)
-        env.close()
     rooms[name] = known[key]
   return rooms
 
 
-def _speeds(configs: Dict[str, Config]) -> Dict[str, Any]:
-  """Prints and returns the speed of each kind of network."""
-  from tf_mmdrl.train import speed
+def _speeds(configs: Dict[str, Config]) -> Tuple[Dict[str, Any], List[str]]:
+  """Prints and returns the speed of each kind of network, and what fails."""
+  from tf_mmdrl.train import checkup, speed
 
   print("\nspeed test; up to 20 seconds on an idle machine", flush=True)
   found: Dict[str, Any] = {}
+  failed: List[str] = []
   begin = time.perf_counter()
   for kind, preset in _MEASURED.items():
     if found and time.perf_counter() - begin > _LATEST:
@@ -161,13 +162,18 @@ def _speeds(configs: Dict[str, Config]) -> Dict[str, Any]:
       found[kind] = speed.network(configs[preset], 2.0)
     except errors.UserError:
       continue  # the environment's, which the presets show
+    except checkup.FAILURES as error:
+      reason = (str(error).splitlines() or [type(error).__name__])[0]
+      failed.append(f"a {kind} network does not train here: {reason}")
+      print(f"{kind} network: not measured, it fails")
+      continue
     played = configs[preset].environment.num_envs / found[kind].choice
     print(
       f"{kind} network (preset {preset}): update"
       f" {found[kind].update * 1e3:.1f} ms, playing {played:,.0f} steps/s",
       flush=True,
     )
-  return found
+  return found, failed
 
 
 def _presets(
@@ -242,7 +248,3 @@ def _estimate(
 def _load() -> str:
   """How many processes wanted a CPU in the last minute."""
   return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "?"
-
-
-def _free(size: Optional[int]) -> str:
-  return "not known" if size is None else output.gigabytes(size)

@@ -5,16 +5,17 @@ A subcommand is a module with `add_arguments(parser)`, `run(args) -> int`, an
 `run`, so that help and bad flags answer at once.
 """
 
+import contextlib
 import importlib
 import os
 import sys
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence
 
 from absl import logging  # noqa: F401  (its flags: --verbosity, --logtostderr)
 
 from tf_mmdrl import version
 from tf_mmdrl.cli import output, parsing
-from tf_mmdrl.core import errors, exit_codes
+from tf_mmdrl.core import errors, exit_codes, notices
 
 # Subcommand -> the line `mmdrl --help` shows for it.
 COMMANDS: dict[str, str] = {
@@ -70,6 +71,9 @@ EXIT_INTERRUPTED = exit_codes.INTERRUPTED
 def main(argv: Optional[Sequence[str]] = None) -> int:
   """Runs the command line; returns the exit code."""
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow
+  # A name that cannot be printed as it is, of a file say, is printed otherwise.
+  if getattr(sys.stdout, "errors", "") == "strict":
+    sys.stdout.reconfigure(errors="backslashreplace")
   argv = sys.argv[1:] if argv is None else list(argv)
   parser = root_parser()
   if not argv:
@@ -91,24 +95,49 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     chosen.refuse(unknown)
   if name is None:
     parser.error("a command is wanted")
+  return _outcome(lambda: args.run(args))
+
+
+def _outcome(run: Callable[[], int]) -> int:
+  """Calls a command; the exit code, after one line if it fails."""
+  code = EXIT_OK
   try:
-    return args.run(args)
+    code = run()
+    sys.stdout.flush()  # at the end of the process nobody could say why not
+    return code
   except errors.UserError as error:
-    print(f"mmdrl: {error}", file=sys.stderr)
+    notices.note(str(error))
     return EXIT_BAD_INPUT
   except MemoryError as error:
-    print(
-      f"mmdrl: out of memory: {error}; a smaller replay.capacity,"
-      " environment.num_envs or network.num_particles may help",
-      file=sys.stderr,
+    notices.note(
+      f"out of memory: {error}; a smaller replay.capacity,"
+      " environment.num_envs or network.num_particles may help"
     )
     return EXIT_BAD_INPUT
   except KeyboardInterrupt:
-    print("mmdrl: interrupted", file=sys.stderr)
+    notices.note("interrupted")
     return EXIT_INTERRUPTED
   except BrokenPipeError:  # `mmdrl ... | head`
+    _forget_output()
+    return code
+  except OSError as error:
+    _forget_output()
+    notices.note(f"the system refuses: {error.strerror or error}{_at(error)}")
+    return EXIT_BAD_INPUT
+
+
+def _at(error: OSError) -> str:
+  """What a failed call was about."""
+  names = [repr(name) for name in (error.filename, error.filename2) if name]
+  if not names:
+    return "; is there room for what this command prints?"
+  return f": {' -> '.join(names)}"
+
+
+def _forget_output() -> None:
+  """Drops what could not be printed, or Python would try again at its end."""
+  with contextlib.suppress(OSError, ValueError):
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return EXIT_OK
 
 
 class _RootParser(parsing.Parser):

@@ -2,11 +2,10 @@
 
 import argparse
 import pathlib
-import sys
 from typing import List
 
 from tf_mmdrl.cli import output, parsing
-from tf_mmdrl.core import errors, plotting, run_files
+from tf_mmdrl.core import errors, notices, plotting, run_files
 
 EXAMPLE = "mmdrl report runs -o report"
 PAGE = "docs/reports.md"
@@ -112,7 +111,7 @@ def _of_runs(args, options):
   for path, label in zip(args.curves, args.label):
     runs += curve_files.read(pathlib.Path(path), label, args.curve_period)
   for warning in warnings:
-    print(f"mmdrl: warning: {warning}", file=sys.stderr)
+    notices.warn(warning)
   print(f"drawing {len(runs)} runs", flush=True)  # many take a minute
   return assembly.of_runs(runs, options, warnings)
 

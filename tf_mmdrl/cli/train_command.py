@@ -4,10 +4,11 @@ import argparse
 import contextlib
 import pathlib
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Tuple
 
 from tf_mmdrl.cli import dry_run, main, parsing, quiet
-from tf_mmdrl.core import algorithms, errors
+from tf_mmdrl.core import algorithms, errors, notices
 from tf_mmdrl.environments import names
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import presets
@@ -136,13 +137,13 @@ def run(args: argparse.Namespace) -> int:
   if args.dry_run:
     dry_run.show(config, path)
     return main.EXIT_OK
-  print(
+  _say(
     f"{config.agent.name} on {config.environment.name}, preset {preset},"
     f" {config.schedule.steps:,} steps; the run is in {path}"
   )
   schedule = config.schedule
   if schedule.steps <= schedule.learning_starts:
-    print(
+    _say(
       f"note: learning starts at step {schedule.learning_starts:,}, so nothing"
       " will be learnt; set schedule.learning_starts or more steps"
     )
@@ -150,7 +151,7 @@ def run(args: argparse.Namespace) -> int:
   with _actors(args, config) as hire:
     outcome = trainer.train(config, directory, strict=args.strict, hire=hire)
   if not outcome.finished:
-    print(f"stopped at step {outcome.step:,}; run the same command to go on")
+    _say(f"stopped at step {outcome.step:,}; run the same command to go on")
     return main.EXIT_STOPPED
   _show(outcome, directory)
   return main.EXIT_OK
@@ -159,17 +160,22 @@ def run(args: argparse.Namespace) -> int:
 def _show(outcome: "trainer.Outcome", directory: "RunDirectory") -> None:
   """Says how a run ended, what it made, and what to do next."""
   path = directory.path
-  print(
+  _say(
     f"evaluation after {outcome.step:,} steps: {outcome.evaluation_score:.2f}"
   )
-  print(f"best, after {outcome.best_step:,} steps: {outcome.best_score:.2f}")
-  print(f"policy: {path}/export/{outcome.step}, curve: {path}/metrics.csv")
+  _say(f"best, after {outcome.best_step:,} steps: {outcome.best_score:.2f}")
+  _say(f"policy: {path}/export/{outcome.step}, curve: {path}/metrics.csv")
   if outcome.best_step != outcome.step:
-    print(f"best policy: {path}/export/{outcome.best_step}")
+    _say(f"best policy: {path}/export/{outcome.best_step}")
   if directory.learning_curve.exists():
-    print(f"picture: {directory.learning_curve}")
+    _say(f"picture: {directory.learning_curve}")
   # A path with blanks, or none of our own, must survive the shell.
-  print(f"next: mmdrl watch {shlex.quote(str(path))} -o game.mp4")
+  _say(f"next: mmdrl watch {shlex.quote(str(path))} -o game.mp4")
+
+
+def _say(text: str) -> None:
+  """Prints a line; a run does not depend on who reads it."""
+  notices.show(f"{text}\n", sys.stdout)
 
 
 def _require_actors(args: argparse.Namespace, config: configs.Config) -> None:

@@ -5,6 +5,8 @@ import sys
 import time
 from typing import List, Optional, TextIO
 
+from tf_mmdrl.core import notices
+
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BETWEEN_REWRITES = 0.1
 _WIDE = 80  # columns from which on there is a bar
@@ -77,18 +79,17 @@ class Progress:
     if self._terminal:
       self._next = now + _SECONDS_BETWEEN_REWRITES
       width = shutil.get_terminal_size().columns - 1
-      self._stream.write("\r" + _fitting(line, width)[:width].ljust(width))
+      line = "\r" + _fitting(line, width)[:width].ljust(width)
     else:
       self._next = now + _SECONDS_BETWEEN_LINES
-      self._stream.write(line + "\n")
-    self._stream.flush()
+      line += "\n"
+    notices.show(line, self._stream)
     self._written = True
 
   def close(self) -> None:
     """Ends the rewritten line."""
     if self._terminal and self._written:
-      self._stream.write("\n")
-      self._stream.flush()
+      notices.show("\n", self._stream)
     self._written = False
 
   def _line(self, done: float, text: str, now: float) -> str:

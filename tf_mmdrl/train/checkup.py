@@ -3,7 +3,16 @@
 import os
 import pathlib
 import shutil
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import (
+  Any,
+  Dict,
+  Iterator,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Tuple,
+)
 
 import tensorflow as tf
 from tf_agents.specs import tensor_spec
@@ -15,7 +24,11 @@ from tf_mmdrl.train import factories
 from tf_mmdrl.train.config import Config
 
 _MEMINFO = pathlib.Path("/proc/meminfo")
+_GROUP = pathlib.Path("/proc/self/cgroup")
+_GROUPS = pathlib.Path("/sys/fs/cgroup")
 _DRIVER = pathlib.Path("/proc/driver/nvidia/version")
+# What an update raises where there is too little memory, or no kernel.
+FAILURES = (tf.errors.OpError, MemoryError, NotImplementedError)
 _LENGTH = 1920  # steps of each environment that the measure of replay is from
 
 
@@ -109,19 +122,59 @@ def xla_problem() -> Optional[str]:
   try:
     tf.function(lambda x: x + 1.0, jit_compile=True)(tf.ones([2])).numpy()
   except (tf.errors.OpError, ValueError) as error:
-    return str(error).splitlines()[0]
+    return (str(error).splitlines() or [type(error).__name__])[0]
   return None
 
 
 def free_memory() -> Optional[int]:
-  """Bytes that a new process could use, where the system tells."""
-  if not _MEMINFO.exists():
-    return None
-  for line in _MEMINFO.read_text().splitlines():
+  """Bytes that a new process could use, where the system tells.
+
+  A container may have less than the machine.
+  """
+  rooms = list(_rooms_of_groups())
+  for line in _read(_MEMINFO).splitlines():
     name, _, value = line.partition(":")
     if name == "MemAvailable":
-      return int(value.split()[0]) * 1024
-  return None
+      rooms.append(int(value.split()[0]) * 1024)
+  return min(rooms, default=None)
+
+
+def _rooms_of_groups() -> Iterator[int]:
+  """Bytes that each limit of memory around this process leaves (Linux)."""
+  for line in _read(_GROUP).splitlines():
+    _, kinds, path = line.split(":", 2)
+    if not kinds:  # version 2
+      place, limit, used, idle = _GROUPS, "max", "current", "inactive_file"
+    elif "memory" in kinds.split(","):
+      place, limit, used = (
+        _GROUPS / "memory",
+        "limit_in_bytes",
+        "usage_in_bytes",
+      )
+      idle = "total_inactive_file"
+    else:
+      continue
+    inner = place / path.lstrip("/")
+    # A container sees its own group as the outermost, whatever its path is.
+    for group in dict.fromkeys([inner, *inner.parents]):
+      if group != place and place not in group.parents:
+        break
+      bound = _read(group / f"memory.{limit}").strip()
+      now = _read(group / f"memory.{used}").strip()
+      if bound.isdecimal() and now.isdecimal():
+        stat = dict(
+          pair.split(" ", 1)
+          for pair in _read(group / "memory.stat").splitlines()
+        )
+        # What the system only keeps of files gives way.
+        yield max(0, int(bound) - int(now) + int(stat.get(idle, 0)))
+
+
+def _read(path: pathlib.Path) -> str:
+  try:
+    return path.read_text()
+  except OSError:
+    return ""
 
 
 def free_disk() -> int:

@@ -225,6 +225,27 @@ class RunDirectory(RunFiles):
         " on"
       )
 
+  def require_there(self) -> None:
+    """Raises if the directory that was claimed has another name by now.
+
+    What would be written under its old name would be half a run, or part of
+    somebody else's.
+    """
+    if not self._locks:
+      return
+    ours = os.fstat(self._locks[1])
+    try:
+      there = os.stat(self.path)
+      is_ours = (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+    except OSError:
+      is_ours = False
+    if not is_ours:
+      raise errors.UserError(
+        f"{str(self.path)!r} was moved, removed or replaced while the run went"
+        " on. Nothing more was written to it; where it is now the run can go"
+        " on at its last checkpoint, with --run-dir"
+      )
+
   def close(self) -> None:
     """Lets others write."""
     for lock in self._locks:

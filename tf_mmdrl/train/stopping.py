@@ -1,4 +1,4 @@
-"""Asks a run to stop where it can be resumed: SIGTERM and Ctrl-C.
+"""Asks a run to stop where it can be resumed: SIGTERM, SIGHUP and Ctrl-C.
 
 A run stops between two rounds. If an environment does not answer it never gets
 there; then it ends at its last checkpoint, soon enough for those who send
@@ -12,9 +12,15 @@ import sys
 import threading
 from typing import Any, Callable, Dict, Iterator, Optional
 
-from tf_mmdrl.core import exit_codes
+from tf_mmdrl.core import exit_codes, notices
 from tf_mmdrl.environments import checked
 
+# Of a system that has no terminals to hang up there are two.
+_SIGNALS = [
+  getattr(signal, name)
+  for name in ("SIGTERM", "SIGINT", "SIGHUP")
+  if hasattr(signal, name)
+]
 _HEARD = (
   b"\nstopping with a checkpoint; Ctrl-C again gives up what is newer than"
   b" the last one\n"
@@ -41,8 +47,9 @@ class Stop:
   def __enter__(self) -> "Stop":
     # Python lets only the main thread listen; others cannot be asked.
     if threading.current_thread() is threading.main_thread():
-      for number in (signal.SIGTERM, signal.SIGINT):
-        self._before[number] = signal.signal(number, self._ask)
+      for number in _SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
+          self._before[number] = signal.signal(number, self._ask)
       # The handler runs in the main thread, which an environment may hold up.
       # What the pipe wakes does not wait for it.
       asleep, self._wake = os.pipe()
@@ -78,7 +85,10 @@ class Stop:
     if self.asked and number == signal.SIGINT:
       raise KeyboardInterrupt
     if not self.asked:
-      os.write(2, _HEARD)  # not print, which the signal may have interrupted
+      # Not print, which the signal may have interrupted. Ctrl-C ends `| tee` as
+      # well, and who hangs up cannot be told.
+      with contextlib.suppress(OSError):
+        os.write(2, _HEARD)
     self.asked = True
 
   def _guard(self, asleep: int) -> None:
@@ -99,12 +109,9 @@ class Stop:
         self._save()
         rest = ""
     finally:  # the environment's thread cannot be ended in any other way
-      print(
-        f"mmdrl: the environment has not answered for {_PATIENCE:.0f} s, so"
-        f" the run ends at its last checkpoint{rest}. Run the same command to"
-        " go on",
-        file=sys.stderr,
+      notices.note(
+        f"the environment has not answered for {_PATIENCE:.0f} s, so the run"
+        f" ends at its last checkpoint{rest}. Run the same command to go on"
       )
-      sys.stdout.flush()
-      sys.stderr.flush()
+      notices.show("", sys.stdout)
       os._exit(exit_codes.STOPPED)

@@ -264,6 +264,7 @@ class Trainer:
           f" {self._config.evaluation.max_episode_steps:,} steps and count with"
           " their score so far"
         )
+    self._directory.require_there()
     row = state.metrics.add_row(
       step=state.step,
       updates=state.updates,
@@ -288,6 +289,7 @@ class Trainer:
   def _save(self) -> None:
     if self._changed:
       self._rounds.settle()
+      self._directory.require_there()
       self._state.save()
       self._saved, self._changed = self._state.step, False
       self._say_problem()
@@ -305,6 +307,7 @@ class Trainer:
 
   def _export(self) -> None:
     """Publishes the policy; the best and the newest version stay."""
+    self._directory.require_there()
     state, directory = self._state, self._directory.export
     exporting.export(state, directory)
     for number in serving.versions(directory):

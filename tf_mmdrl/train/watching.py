@@ -1,7 +1,6 @@
 """The progress line of a run, and its TensorBoard logs."""
 
 import contextlib
-import sys
 from typing import Any, Dict, Iterator, List, Optional
 
 import numpy as np
@@ -9,7 +8,7 @@ import tensorflow as tf
 from tensorboard.plugins.hparams import api as hparams
 
 from tf_mmdrl.agents import updates
-from tf_mmdrl.core import choosing, full_disk, optional, run_line
+from tf_mmdrl.core import choosing, full_disk, notices, optional, run_line
 from tf_mmdrl.core.return_distribution import (
   JointReturnDistribution,
   ReturnDistribution,
@@ -176,9 +175,8 @@ class Watcher:
       yield
     except _DISK_ERRORS as error:
       self.writer = None
-      print(
-        "mmdrl: warning: TensorBoard's summaries cannot be written"
+      notices.warn(
+        "TensorBoard's summaries cannot be written"
         f" ({full_disk.reason(error)}) and are left out from step {step:,} on;"
-        " the run goes on",
-        file=sys.stderr,
+        " the run goes on"
       )
