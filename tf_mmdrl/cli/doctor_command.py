@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
   broken, advice = _machine(checkup, machine.surroundings())
   advice += _extras(checkup)
   configs = {name: presets.get(name) for name in presets.PRESETS}
-  speeds = {}
+  speeds: Dict[str, Any] = {}
   if not args.no_speed:
     trainer.configure_process(configs["atari"])
     speeds, failed = _speeds(configs)

@@ -7,6 +7,7 @@ A subcommand is a module with `add_arguments(parser)`, `run(args) -> int`, an
 
 import contextlib
 import importlib
+import io
 import os
 import sys
 from typing import Any, Callable, Dict, Optional, Sequence
@@ -72,7 +73,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
   """Runs the command line; returns the exit code."""
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow
   # A name that cannot be printed as it is, of a file say, is printed otherwise.
-  if getattr(sys.stdout, "errors", "") == "strict":
+  if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
     sys.stdout.reconfigure(errors="backslashreplace")
   argv = sys.argv[1:] if argv is None else list(argv)
   parser = root_parser()
