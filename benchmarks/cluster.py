@@ -3,8 +3,9 @@
   python benchmarks/cluster.py [--rounds 30] [--only rate,store,slow]
 
 - rate: a run with one actor on Ray beside the same with a thread, rounds of
-  both in turn; the share of a round that the learner spends on transport:
-  putting weights and unpacking chunks.
+  both in turn, by the clock and by the CPU time of all processes, which a busy
+  machine changes less; the share of a round that the learner spends on
+  transport: putting weights and unpacking chunks.
 - store: the most that the object store held, beside the chunks in flight.
 - slow: steps a second of four actors and of one, with environments that sleep
   20 ms at each step.
@@ -17,6 +18,7 @@ import tempfile
 import threading
 import time
 
+import processes
 import timing  # noqa: F401  (sets the environment before TensorFlow)
 
 from tf_mmdrl.cluster import connection
@@ -25,6 +27,7 @@ from tf_mmdrl.train import presets, run_directory, run_state, stopping, trainer
 from tf_mmdrl.train.rounds import Rounds
 
 _PARTS = ("rate", "store", "slow")
+_WARM = 4  # rounds of each before anything is measured
 
 
 def _config(*changes):
@@ -113,21 +116,26 @@ def rate(rounds, folder):
     transport = _Transport()
     states = [_state(config, folder, f"rate{r}", r) for r in (False, True)]
     running = [Rounds(state) for state in states]
-    times = [[], []]
-    for index in range(rounds + 8):
-      if index == 8:  # compiled, and replay has what is learnt from
+    times, used = [[], []], [0.0, 0.0]
+    for index in range(rounds + _WARM):
+      if index == _WARM:  # compiled, and replay has what is learnt from
         transport.seconds = 0.0
       for kind in (0, 1):
-        start = time.perf_counter()
+        start, before = time.perf_counter(), processes.cpu_time(os.getpid())
         running[kind].play_and_learn()
-        if index >= 8:
+        if index >= _WARM:
           times[kind].append(time.perf_counter() - start)
+          used[kind] += processes.cpu_time(os.getpid()) - before
     thread, process = map(_median, times)
     share = transport.seconds / sum(times[1])
     print(
       f"rate: {config.round_steps / thread:.0f} steps/s with a thread,"
       f" {config.round_steps / process:.0f} with --actors 1:"
       f" {thread / process:.2f} of it (wanted: at least 0.9)"
+    )
+    print(
+      f"CPU time of a round: {used[0] / rounds:.2f} s with a thread,"
+      f" {used[1] / rounds:.2f} s with --actors 1: {used[0] / used[1]:.2f}"
     )
     print(
       f"transport: {share:.1%} of the learner's time (wanted: at most 5 %),"

@@ -17,6 +17,7 @@ import time
 from typing import Any, Dict, List, Optional
 
 import attacked
+import processes
 from served import Row
 
 CONFIGURATIONS: Dict[str, Dict[str, Any]] = {
@@ -33,26 +34,6 @@ _TARGETS = ["actor"] * 6 + ["raylet"] * 2 + ["learner"] * 2
 _LONGEST = 12.0  # seconds between two kills, at most
 
 
-def _parents() -> Dict[int, int]:
-  """Process -> its parent."""
-  found = {}
-  for path in pathlib.Path("/proc").glob("[0-9]*"):
-    try:
-      text = (path / "stat").read_text()
-    except OSError:
-      continue
-    found[int(path.name)] = int(text.rpartition(")")[2].split()[1])
-  return found
-
-
-def descendants(process: int) -> List[int]:
-  """All processes that a process started, and that those did."""
-  parents, found = _parents(), [process]
-  for one in found:
-    found += [child for child, parent in parents.items() if parent == one]
-  return found[1:]
-
-
 def _title(process: int) -> str:
   try:
     words = pathlib.Path("/proc", str(process), "cmdline").read_bytes()
@@ -66,7 +47,7 @@ def find(learner: int, kind: str, chance: random.Random) -> Optional[int]:
   if kind == "learner":
     return learner
   mark = "ray::SlotPlayer" if kind == "actor" else "/raylet"
-  there = [p for p in descendants(learner) if mark in _title(p)]
+  there = [p for p in processes.descendants(learner) if mark in _title(p)]
   return chance.choice(there) if there else None
 
 

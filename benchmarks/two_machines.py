@@ -1,16 +1,22 @@
 """Two machines on one: network, mounts and processes of their own. Needs root.
 
   python benchmarks/two_machines.py FOLDER [--cut 0,8,60] [--only 'NAME;NAME']
+  python benchmarks/two_machines.py FOLDER --sweep [--collect]
 
 FOLDER is seen by both, and must not be below /tmp, which each has for itself.
 A run with two threads tells what is wanted. Then the first machine starts a
 cluster and learns, the second one joins it, each with room for one actor, and
-the network between them is cut for some seconds in the middle of the run. The
-fingerprint must be the same.
+the second one's cable is pulled for some seconds in the middle of the run. If
+that is long enough for it to be declared dead, a third machine has joined
+before, which takes its actor over. The fingerprint must be the same.
+
+With --sweep eight short runs are trained on one machine, then on two, of which
+the second one is killed in the middle. The tables must be the same.
 """
 
 import argparse
 import contextlib
+import csv
 import os
 import pathlib
 import shutil
@@ -21,9 +27,15 @@ from typing import Iterator, List, Optional
 
 import attacked
 import killed_actors
+import processes
 
-_NAMES = ("mmdrl-a", "mmdrl-b")
-_HOSTS = ("10.77.0.1", "10.77.0.2")
+# Others may run this at the same time.
+_NAMES = [f"mm{os.getpid()}-{letter}" for letter in "abc"]
+# The first one has a cable to each other one, and passes on what is for them.
+_FIRST = "10.77.0.1"
+_HOSTS = (_FIRST, "10.77.1.2", "10.77.2.2")
+_SWEEP = dict(schedule__steps=1600, environment__num_envs=4)
+_DEAD = 30  # seconds out of reach after which Ray gives a machine up
 _ALONE = "mount -t tmpfs none /tmp; mount -t tmpfs none /dev/shm; sleep 86400"
 
 
@@ -35,18 +47,34 @@ class Machine:
   """A network namespace, and in it mounts and processes of its own."""
 
   def __init__(self, index: int):
-    """Makes it; the cable between both must be there."""
+    """Makes it, and a cable between it and the first one."""
     self.name, self.host = _NAMES[index], _HOSTS[index]
-    _call("ip", "link", "set", f"{self.name}-v", "netns", self.name)
-    self.ip("addr", "add", f"{self.host}/24", "dev", f"{self.name}-v")
+    _call("ip", "netns", "add", self.name)
     self.ip("link", "set", "lo", "up")
-    self.cable("up")
+    if index:
+      self._lay_cable(index)
+    else:
+      self.ip("addr", "add", f"{_FIRST}/32", "dev", "lo")
+      forward = "echo 1 > /proc/sys/net/ipv4/ip_forward"
+      _call("ip", "netns", "exec", self.name, "sh", "-c", forward)
     unshare = ["unshare", "-mpf", "--mount-proc", "sh", "-c", _ALONE]
     self._holder = subprocess.Popen(
       ["ip", "netns", "exec", self.name, *unshare]
     )
     time.sleep(1)
-    (self._first, *_) = killed_actors.descendants(self._holder.pid)
+    (self._first, *_) = processes.descendants(self._holder.pid)
+
+  def _lay_cable(self, index: int) -> None:
+    mine, other = f"{self.name}-v", f"{self.name}-p"
+    _call("ip", "link", "add", mine, "type", "veth", "peer", "name", other)
+    _call("ip", "link", "set", mine, "netns", self.name)
+    _call("ip", "link", "set", other, "netns", _NAMES[0])
+    passes = f"10.77.{index}.1"
+    _call("ip", "-n", _NAMES[0], "addr", "add", f"{passes}/24", "dev", other)
+    _call("ip", "-n", _NAMES[0], "link", "set", other, "up")
+    self.ip("addr", "add", f"{self.host}/24", "dev", mine)
+    self._passes = passes
+    self.cable("up")
 
   def ip(self, *words: str) -> None:
     """Runs `ip` in it."""
@@ -55,6 +83,8 @@ class Machine:
   def cable(self, state: str) -> None:
     """Plugs it in ("up"), or out ("down")."""
     self.ip("link", "set", f"{self.name}-v", state)
+    if state == "up":  # pulling it out has removed this
+      self.ip("route", "replace", "default", "via", self._passes)
 
   def start(self, *words: str, log: Optional[pathlib.Path] = None):
     """Starts `mmdrl` in it."""
@@ -75,23 +105,19 @@ class Machine:
       raise RuntimeError(f"mmdrl {' '.join(words)} ended with {code}")
 
   def close(self) -> None:
-    """Ends all that is in it."""
-    for process in killed_actors.descendants(self._holder.pid)[:1]:
+    """Ends all that is in it, as a power cut would."""
+    for process in processes.descendants(self._holder.pid)[:1]:
       os.kill(process, 9)  # the first of its processes: all others end with it
     self._holder.wait()
 
 
 @contextlib.contextmanager
-def machines(token: pathlib.Path) -> Iterator[List[Machine]]:
-  """Two of them, and a cable; all is gone at the end."""
+def machines(token: pathlib.Path, number: int) -> Iterator[List[Machine]]:
+  """Some of them, and their cables; all is gone at the end."""
   made: List[Machine] = []
   Machine.token = token
   try:
-    for name in _NAMES:
-      _call("ip", "netns", "add", name)
-    first, second = (f"{name}-v" for name in _NAMES)
-    _call("ip", "link", "add", first, "type", "veth", "peer", "name", second)
-    for index in range(2):
+    for index in range(number):
       made.append(Machine(index))
     yield made
   finally:
@@ -112,7 +138,8 @@ def compare(name: str, cut: float, steps: int, folder: pathlib.Path) -> bool:
   words = [*_words(name, folder / "threads", steps), "--set", "system.actors=2"]
   attacked.run(words, log)
   wanted = attacked.fingerprint(folder / "threads", log)
-  with machines(folder / "token") as (first, second):
+  long = cut > _DEAD
+  with machines(folder / "token", 3 if long else 2) as (first, second, *more):
     first.run("cluster", "start", "--host", first.host, "--cpus", "1")
     address = f"{first.host}:6379"
     second.run("cluster", "join", address, "--cpus", "1")
@@ -122,12 +149,15 @@ def compare(name: str, cut: float, steps: int, folder: pathlib.Path) -> bool:
     process = first.start(*words, "--actors", "2", log=said)
     while process.poll() is None and attacked.newest(folder / "two") < 64:
       time.sleep(0.2)
-    if cut:
+    for third in more:
+      third.run("cluster", "join", address, "--cpus", "1")
+    if cut and process.poll() is None:
       second.cable("down")
       time.sleep(cut)
       second.cable("up")
     code = process.wait()
     seconds = time.monotonic() - start
+    first.run("cluster", "status")
   same = attacked.fingerprint(folder / "two", log) == wanted != ""
   print(
     f"{name}, cut {cut:.0f} s: exit {code}, {seconds:.0f} s,"
@@ -140,6 +170,51 @@ def compare(name: str, cut: float, steps: int, folder: pathlib.Path) -> bool:
   return same
 
 
+def _sweep_words(folder: pathlib.Path) -> List[str]:
+  words = ["sweep", "--run-dir", str(folder), "--seeds", "0,1"]
+  words += ["--envs", "CartPole-v1,Acrobot-v1", "--agents", "dqn,qrdqn"]
+  run = attacked.train(pathlib.Path("unused"), **_SWEEP)
+  return words + run[run.index("--set") :]
+
+
+def _table(folder: pathlib.Path) -> List[List[str]]:
+  """The rows of a sweep without how long they took."""
+  path = folder / "sweep.csv"
+  if not path.exists():
+    return []
+  with path.open(newline="") as file:
+    rows = list(csv.DictReader(file))
+  return sorted([v for n, v in row.items() if n != "minutes"] for row in rows)
+
+
+def sweep(folder: pathlib.Path, collect: bool) -> bool:
+  """Whether a sweep that loses a machine gives the table of one machine."""
+  alone, two, said = folder / "alone", folder / "two", folder / "said"
+  attacked.run([*_sweep_words(alone), "--jobs", "2"], folder / "log")
+  wanted = _table(alone)
+  with machines(folder / "token", 2) as (first, second):
+    first.run("cluster", "start", "--host", first.host, "--cpus", "1")
+    address = f"{first.host}:6379"
+    second.run("cluster", "join", address, "--cpus", "2")
+    words = [*_sweep_words(two), "--cluster", address]
+    start = time.monotonic()
+    process = first.start(*words, *["--collect"] * collect, log=said)
+    while process.poll() is None and len(_table(two)) < 2:
+      time.sleep(0.2)
+    second.close()
+    killed = time.monotonic() - start
+    code = process.wait()
+    seconds = time.monotonic() - start
+  same = _table(two) == wanted and len(wanted) == 8
+  print(
+    f"sweep{' --collect' * collect}, the second machine killed after"
+    f" {killed:.0f} s: exit {code}, {seconds:.0f} s, {len(_table(two))} runs,"
+    f" {'the same' if same else 'ANOTHER'} table"
+  )
+  print(said.read_text(errors="replace"))
+  return same
+
+
 def main():
   """Prints a line for each; 1 if a fingerprint is another."""
   parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -147,8 +222,15 @@ def main():
   parser.add_argument("--cut", default="0,8,60")
   parser.add_argument("--only", default=";".join(killed_actors.CONFIGURATIONS))
   parser.add_argument("--steps", type=int, default=1600)
+  parser.add_argument("--sweep", action="store_true")
+  parser.add_argument("--collect", action="store_true")
   args = parser.parse_args()
   good = True
+  if args.sweep:
+    folder = args.folder.resolve() / "two_sweeps"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return int(not sweep(folder, args.collect))
   for name in args.only.split(";"):
     for cut in map(float, args.cut.split(",")):
       folder = args.folder.resolve() / "two_machines"

@@ -41,6 +41,74 @@ def test_a_token_is_its_owners_alone(token):
     connection.require_token()
 
 
+def _fifo(path):
+  os.mkfifo(path)
+
+
+def _link(path):
+  path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize(
+  "make, message",
+  [
+    (lambda path: path.write_bytes(b"\xff\x00\x80"), "holds no token"),
+    (lambda path: path.write_text("a\nb"), "holds no token"),
+    (lambda path: path.write_text("a" * 100_000), "holds no token"),
+    (lambda path: path.mkdir(), "holds no token"),
+    (_fifo, "holds no token"),
+    (_link, "holds no token"),
+    (lambda path: path.symlink_to("nowhere"), "there is none"),
+    (lambda path: os.chown(_written(path), 4711, 0), "another user's"),
+  ],
+)
+def test_hostile_tokens_are_refused(token, make, message):
+  """Nothing waits for a pipe, reads for ever, or ends in a traceback."""
+  token.parent.mkdir()
+  make(token)
+  if token.is_file():
+    token.chmod(0o600)
+  for refuse in (connection.require_token, nodes.make_token):
+    with pytest.raises(errors.UserError, match=message):
+      refuse()
+
+
+def _written(path):
+  path.write_text("a" * 64)
+  if os.getuid():
+    pytest.skip("only root makes files of others")
+  return path
+
+
+def test_a_token_that_cannot_be_written(token):
+  token.parent.write_text("a file")
+  with pytest.raises(errors.UserError, match="cannot be written.*RAY_AUTH"):
+    nodes.make_token()
+  assert list(token.parent.parent.iterdir()) == [token.parent]
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", '{"address": 1}', "\xff"])
+def test_what_others_put_in_its_place_is_no_node(token, text):
+  place = connection.cluster_place()
+  place.mkdir()
+  (place / "node.json").write_bytes(text.encode("latin1"))
+  assert nodes.here() is None
+  with pytest.raises(errors.UserError, match="no part of the cluster"):
+    connection._host("a:1")
+
+
+def test_another_users_place_is_not_used(token):
+  if os.getuid():
+    pytest.skip("only root makes files of others")
+  place = connection.cluster_place()
+  place.mkdir()
+  (place / "node.json").write_text('{"address": "a:1", "host": "b"}')
+  assert connection._host("a:1") == "b"
+  os.chown(place, 4711, 0)
+  with pytest.raises(errors.UserError, match="no part of the cluster"):
+    connection._host("a:1")
+
+
 @pytest.mark.parametrize(
   "words, message",
   [
@@ -52,6 +120,9 @@ def test_a_token_is_its_owners_alone(token):
     (["train", "--actors", "3"], "multiple of system.actors"),
     (["train", "--order", "fre"], "order"),
     (["tune", "--env", "CartPole-v1"], "needs --search"),
+    (["train", "--actors", "2", "--cpus", "0"], "--cpus must be above 0"),
+    (["sweep", "--collect"], "pass --cluster ADDRESS, too"),
+    (["tune", "--gpus", "-1"], "--gpus must be at least 0"),
   ],
 )
 def test_one_line_says_what_to_do(token, tmp_path, capsys, words, message):

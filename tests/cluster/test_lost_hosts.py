@@ -14,6 +14,7 @@ from tf_mmdrl.cli import sweep_command
 from tf_mmdrl.cluster import connection, run_host
 from tf_mmdrl.core import errors, exit_codes
 
+_HELLO = "hello"  # what a host answers once it is there
 _AWAY = exceptions.ActorUnavailableError("away", None)
 
 
@@ -23,6 +24,7 @@ class _Ray:
   def __init__(self, *answers):
     self.answers = list(answers)
     self.told = []
+    self.is_full = False  # has no room for a host
 
   def remote(self, kind):
     hosts = iter("abcdefghijklmnop")
@@ -35,13 +37,14 @@ class _Ray:
     def host():
       name = next(hosts)
       calls = {what: note(name, what) for what in ("run", "stop")}
+      calls["hello"] = types.SimpleNamespace(remote=lambda: _HELLO)
       return types.SimpleNamespace(name=name, **calls)
 
     kind = types.SimpleNamespace(remote=host)
     return types.SimpleNamespace(options=lambda **_: kind)
 
   def wait(self, references, timeout):
-    return references, []
+    return ([], references) if self.is_full else (references, [])
 
   def get(self, reference):
     answer = self.answers.pop(0)
@@ -102,6 +105,16 @@ def test_a_stop_is_not_forgotten_with_its_host(monkeypatch, tmp_path):
   assert told == ["run a", "stop a", "run a", "stop a", "kill a"]
 
 
+def test_a_run_that_waits_for_room_stops_at_once(monkeypatch, tmp_path):
+  """Otherwise Ctrl-C would wait for room, too, perhaps for ever."""
+  process, told = _run(monkeypatch, tmp_path)
+  run_host.ray.is_full = True
+  assert process.wait(0) is None
+  process.stop()
+  assert process.wait() == exit_codes.STOPPED
+  assert told == ["run a", "kill a"]
+
+
 def test_a_host_has_one_run_and_stops_it_once(monkeypatch):
   told = []
 
@@ -141,7 +154,9 @@ def test_what_no_machine_holds_is_refused(monkeypatch, cpus, gpus, fits):
   monkeypatch.setattr(connection, "require", lambda address: None)
   here = lambda address: contextlib.nullcontext()  # noqa: E731
   monkeypatch.setattr(connection, "cluster", here)
-  args = argparse.Namespace(cluster="a:1", jobs=None, cpus=cpus, gpus=gpus)
+  args = argparse.Namespace(
+    cluster="a:1", jobs=None, cpus=cpus, gpus=gpus, collect=False
+  )
   wanted = contextlib.nullcontext()
   if not fits:
     said = f"--cpus {cpus} --gpus {gpus} of one machine.*pass less"

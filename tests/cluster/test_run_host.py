@@ -34,27 +34,38 @@ def _run(path, start, show=print):
   return sorted(row[:5] for row in rows), sweeps.table(rows)
 
 
-def _host(checkpoint):
-  """The process that watches the run which is in this directory."""
+def _host(mark):
+  """The run of seed 0 with this in its command, and who watches it."""
   for path in pathlib.Path("/proc").glob("[0-9]*"):
     try:
       words = (path / "cmdline").read_bytes().split(b"\0")
       parent = (path / "stat").read_text().rpartition(")")[2].split()[1]
     except OSError:
       continue
-    if b"train" in words and str(checkpoint).encode() in words:
+    if b"train" not in words or b"--seed" not in words:
+      continue
+    is_first = words[words.index(b"--seed") + 1] == b"0"
+    if is_first and any(mark.encode() in word for word in words):
       return int(path.name), int(parent)
   raise AssertionError("no such run")
 
 
+@pytest.fixture(scope="module")
+def wanted(tmp_path_factory):
+  """The table of a sweep on this machine."""
+  here = functools.partial(run_process.RunProcess, threads=1)
+  return _run(tmp_path_factory.mktemp("here"), here)
+
+
+@pytest.mark.parametrize("collect", [False, True])
 def test_a_sweep_whose_host_is_killed_ends_with_the_same_table(
-  ray_here, tmp_path, capfd
+  ray_here, wanted, tmp_path, capfd, monkeypatch, collect
 ):
+  """On a shared path, and on paths of the hosts' own that are fetched."""
   from tf_mmdrl.cluster import run_host
 
-  here = functools.partial(run_process.RunProcess, threads=1)
-  wanted = _run(tmp_path / "here", here)
-  there = functools.partial(run_host.ClusterProcess, cpus=1)
+  monkeypatch.setattr(run_host, "_FETCH", 0.3)
+  there = functools.partial(run_host.ClusterProcess, cpus=1, collect=collect)
   killed = []
 
   def kill_in_the_midst(line):
@@ -68,7 +79,7 @@ def test_a_sweep_whose_host_is_killed_ends_with_the_same_table(
       while not list(run.glob("checkpoints/0*")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-      process, host = _host(run)
+      process, host = _host("mmdrl-run-" if collect else str(run))
       os.kill(host, signal.SIGKILL)
       deadline = time.monotonic() + 10
       while pathlib.Path("/proc", str(process)).exists():
@@ -82,4 +93,8 @@ def test_a_sweep_whose_host_is_killed_ends_with_the_same_table(
 
   assert _run(tmp_path / "there", there, kill_in_the_midst) == wanted
   assert len(killed) == 2
-  assert "seed0 lost its machine or process" in capfd.readouterr().err
+  said = capfd.readouterr().err
+  assert "seed0 lost its machine or process" in said
+  logs = list((tmp_path / "there").rglob("seed*.log"))
+  texts = "".join(log.read_text() for log in logs)
+  assert len(logs) == 2 and "goes on at step" in texts

@@ -154,11 +154,26 @@ def test_two_searches_do_not_share_a_directory(tmp_path):
   plan = _plan(tmp_path / "new", trials=1)
   with (
     search_lock.alone(plan.directory),
-    pytest.raises(errors.UserError, match="another search goes on in.*new"),
+    pytest.raises(
+      errors.UserError, match="another search or sweep goes on in.*new"
+    ),
   ):
     _run(plan)
   assert not list(plan.directory.glob("search.db*"))
   assert _run(plan)  # once the other one is over
+
+
+def test_a_directory_that_cannot_be_written(tmp_path):
+  (tmp_path / "file").write_text("")
+  with pytest.raises(errors.UserError, match="cannot write to.*Not a dir"):
+    _run(_plan(tmp_path / "file" / "new", trials=1))
+
+
+@pytest.mark.parametrize("content", [b"no database", b"\xff" * 8192])
+def test_a_damaged_storage_is_said(tmp_path, content):
+  (tmp_path / "search.db").write_bytes(content)
+  with pytest.raises(errors.UserError, match="search.db.*cannot be read or"):
+    search.open_study(_plan(tmp_path))
 
 
 @functools.cache

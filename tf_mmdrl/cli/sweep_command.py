@@ -78,7 +78,9 @@ def run(args: argparse.Namespace) -> int:
   for job in jobs:
     _, config = train_command.wanted(parser.parse_args(job.arguments))
     sweeps.check(config)
-  with places(args) as (at_once, start):
+  from tf_mmdrl.cluster import search_lock
+
+  with search_lock.alone(directory), places(args) as (at_once, start):
     outcome = sweeps.run(
       jobs,
       directory,
@@ -118,6 +120,11 @@ def add_shares(parser: argparse._ActionsContainer) -> None:
     " --run-dir",
   )
   parser.add_argument(
+    "--collect",
+    action="store_true",
+    help="with --cluster: only this machine sees --run-dir; runs are fetched",
+  )
+  parser.add_argument(
     "--cpus", type=int, default=1, help="with --cluster: CPUs of each run"
   )
   parser.add_argument(
@@ -131,6 +138,12 @@ def check_places(args: argparse.Namespace) -> None:
     value = getattr(args, flag)
     if value is not None and value < 1:
       raise errors.UserError(f"--{flag} must be at least 1, got {value}")
+  if not args.gpus >= 0:
+    raise errors.UserError(f"--gpus must be at least 0, got {args.gpus:g}")
+  if args.collect and args.cluster is None:
+    raise errors.UserError(
+      "--collect fetches runs from other machines; pass --cluster ADDRESS, too"
+    )
 
 
 @contextlib.contextmanager
@@ -154,7 +167,10 @@ def places(args: argparse.Namespace) -> Iterator[Tuple[int, Any]]:
     yield (
       at_once,
       functools.partial(
-        run_host.ClusterProcess, cpus=args.cpus, gpus=args.gpus
+        run_host.ClusterProcess,
+        cpus=args.cpus,
+        gpus=args.gpus,
+        collect=args.collect,
       ),
     )
 

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import math
 import pathlib
 import shlex
 import sys
@@ -94,6 +95,13 @@ def _add_more(parser: argparse._ActionsContainer) -> None:
     " --actors then run on the cluster's machines",
   )
   parser.add_argument(
+    "--cpus",
+    type=float,
+    default=1,
+    metavar="N",
+    help="CPUs that are set aside for each of --actors; 0.5: two share one",
+  )
+  parser.add_argument(
     "--order",
     metavar="NAME",
     help=(
@@ -184,6 +192,8 @@ def _require_actors(args: argparse.Namespace, config: configs.Config) -> None:
     from tf_mmdrl.cluster import connection
 
     connection.require(args.cluster)
+    if not 0 < args.cpus < 1000:
+      raise errors.UserError(f"--cpus must be above 0, got {args.cpus:g}")
   elif config.system.order == "free":
     raise errors.UserError(
       "the order free needs actors in processes of their own; pass --actors N"
@@ -200,10 +210,11 @@ def _actors(
     return
   from tf_mmdrl.cluster import connection
 
-  with connection.connected(args.cluster, config.system.actors):
+  room = math.ceil(config.system.actors * args.cpus)
+  with connection.connected(args.cluster, room):
     from tf_mmdrl.cluster import crew
 
-    yield crew.hire(strict=args.strict)
+    yield crew.hire(strict=args.strict, num_cpus=args.cpus)
 
 
 def wanted(args: argparse.Namespace) -> Tuple[str, configs.Config]:

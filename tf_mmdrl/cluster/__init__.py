@@ -7,4 +7,8 @@ import os
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_AUTH_MODE"] = "token"
 os.environ.setdefault("RAY_enable_metrics_collection", "0")
-os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+# Who asked for no GPU sees none: TensorFlow would take all of its memory.
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
+# Actors and runs are what the machine is for, and get their share of it. Ray
+# lets all others go first: beside a learner, or a run without Ray, they starve.
+os.environ.setdefault("RAY_worker_niceness", "0")

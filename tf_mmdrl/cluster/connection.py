@@ -13,15 +13,17 @@ import logging
 import os
 import pathlib
 import secrets
-import shutil
+import stat
 import sys
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, Optional, Tuple
 
+from tf_mmdrl.cluster import own_place
 from tf_mmdrl.core import errors, optional
 
 _MEGABYTE = 2**20
 _PLACE = pathlib.Path("/tmp")  # short: the names of Ray's sockets must be
 _NAME = "mmdrl-ray-"
+_TOKEN = 4096  # characters of a token, at most
 TOKEN_PATH = "RAY_AUTH_TOKEN_PATH"
 # "0" is what Ray itself takes where it runs on one machine only.
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
@@ -44,24 +46,30 @@ def local(num_cpus: int, *, object_store: int = 300) -> Iterator[None]:
     num_cpus: how many actors, of one CPU each, it has room for.
     object_store: megabytes of memory for what travels.
   """
-  _remove_leftovers()
-  place = _PLACE / f"{_NAME}{os.getpid()}"
-  with _set("RAY_AUTH_TOKEN", _own_token()), _set(LOOPBACK, "0"):
+  with (
+    _set("RAY_AUTH_TOKEN", _own_token()),
+    _set(LOOPBACK, "0"),
+    own_place.lent(_NAME, _PLACE) as place,
+  ):
     try:
       ray = require_ray()
       _stay_local(ray, True)
-      ray.init(
-        num_cpus=num_cpus,
-        include_dashboard=False,
-        object_store_memory=object_store * _MEGABYTE,
-        _temp_dir=str(place),
-        **_INIT,
-      )
+      try:
+        ray.init(
+          num_cpus=num_cpus,
+          include_dashboard=False,
+          object_store_memory=object_store * _MEGABYTE,
+          _temp_dir=str(place),
+          **_INIT,
+        )
+      except Exception as error:  # Ray has no class of its own for these
+        raise errors.UserError(
+          f"Ray does not start on this machine: {_one_line(error)}"
+        ) from error
       _silence(ray)
       yield
     finally:
       _shut_down()
-      shutil.rmtree(place, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -76,11 +84,11 @@ def cluster(address: str) -> Iterator[None]:
   host = _host(address)
   _stay_local(ray, is_loopback(host))
   try:
-    ray.init(address=address, _node_ip_address=host, **_INIT)
-  except Exception as error:  # Ray has no class of its own for most of them
-    raise errors.UserError(reason(address, error)) from error
-  _silence(ray)
-  try:
+    try:
+      ray.init(address=address, _node_ip_address=host, **_INIT)
+    except Exception as error:  # Ray has no class of its own for most of them
+      raise errors.UserError(reason(address, error)) from error
+    _silence(ray)
     yield
   finally:
     _shut_down()
@@ -109,7 +117,7 @@ def require_token() -> None:
     return
   path = token_path()
   try:
-    mode, text = path.stat().st_mode, path.read_text().strip()
+    status, text = _read_token(path)
   except OSError:
     raise errors.UserError(
       f"a cluster needs its token, and there is none in {str(path)!r}; copy the"
@@ -118,7 +126,14 @@ def require_token() -> None:
     ) from None
   if not text:
     raise errors.UserError(f"the token in {str(path)!r} is empty; copy it anew")
-  if mode & 0o077:
+  if not (text.isascii() and text.isprintable()) or len(text) > _TOKEN:
+    raise errors.UserError(f"{str(path)!r} holds no token; copy it anew")
+  if status.st_uid not in (0, os.getuid()):
+    raise errors.UserError(
+      f"the token in {str(path)!r} is another user's; whoever made it can run"
+      " code here: copy it to a file of your own"
+    )
+  if status.st_mode & 0o077:
     raise errors.UserError(
       f"others can read the token in {str(path)!r}, and whoever has it can run"
       f" code on the cluster; run chmod 600 {path}"
@@ -126,10 +141,34 @@ def require_token() -> None:
   os.environ[TOKEN_PATH] = str(path)
 
 
+def _read_token(path: pathlib.Path) -> Tuple[os.stat_result, str]:
+  """A file's status and what it holds; waits for nobody, whatever it is."""
+  file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+  try:
+    status = os.fstat(file)
+    is_file = stat.S_ISREG(status.st_mode)
+    data = os.read(file, 2 * _TOKEN) if is_file else b"\0"
+  finally:
+    os.close(file)
+  return status, data.decode(errors="replace").strip()
+
+
+def node_here() -> Dict[str, str]:
+  """What this machine was started or joined with; empty if it was not."""
+  place = cluster_place()
+  try:
+    # Who else made it could name any machine in it.
+    if place.lstat().st_uid != os.getuid():
+      return {}
+    node = json.loads((place / "node.json").read_text())
+    return {name: str(node[name]) for name in ("address", "host")}
+  except (OSError, ValueError, KeyError, TypeError):
+    return {}
+
+
 def _host(address: str) -> str:
   """This machine's address, as it was started or joined with."""
-  path = cluster_place() / "node.json"
-  node = json.loads(path.read_text()) if path.exists() else {}
+  node = node_here()
   if node.get("address") != address:
     raise errors.UserError(
       f"this machine is no part of the cluster at {address}; run"
@@ -166,7 +205,7 @@ def check_address(address: str) -> None:
 
 def reason(address: str, error: Any) -> str:
   """One line of what Ray says in many."""
-  text = " ".join(str(error).split())
+  text = _one_line(error)
   lower = " ".join([text, *_causes(error)]).lower()
   if "version mismatch" in lower:
     return (
@@ -188,6 +227,10 @@ def reason(address: str, error: Any) -> str:
     " look whether it runs, with mmdrl cluster status there, whether its ports"
     f" can be reached, and whether its token is in {str(token_path())!r}"
   )
+
+
+def _one_line(error: Any) -> str:
+  return " ".join(str(error).split())
 
 
 def _causes(error: Any) -> Iterator[str]:
@@ -242,11 +285,3 @@ def _shut_down() -> None:
   ray = sys.modules.get("ray")
   if ray is not None and ray.is_initialized():
     ray.shutdown()
-
-
-def _remove_leftovers() -> None:
-  """Removes files of Ray that learners left who were killed."""
-  for path in _PLACE.glob(f"{_NAME}*"):
-    owner = path.name.removeprefix(_NAME)
-    if owner.isdigit() and not pathlib.Path("/proc", owner).exists():
-      shutil.rmtree(path, ignore_errors=True)

@@ -13,17 +13,21 @@ from tf_mmdrl.train.stopping import Stop
 
 
 def hire(
-  *, strict: bool = False, patience: Patience = PATIENCE
+  *, strict: bool = False, patience: Patience = PATIENCE, num_cpus: float = 1
 ) -> Callable[[Config, Stop], Crew]:
   """What `trainer.train` finds a run's actors with; Ray is connected.
 
   Args:
     strict: whether to refuse machines that compute other last bits.
     patience: how long to wait for actors.
+    num_cpus: CPUs that are set aside for each actor.
   """
 
   def found(config: Config, stop: Stop) -> Crew:
-    return crew(Office(config, stop, patience=patience, strict=strict))
+    office = Office(
+      config, stop, patience=patience, strict=strict, num_cpus=num_cpus
+    )
+    return crew(office)
 
   return found
 

@@ -171,7 +171,16 @@ class FreeRounds:
       except LateError:
         clock.give_up(self._waited_for())
         return
+      if clock.has_told and self.credit >= self._round_updates:
+        self._let_go()
       self._ask()
+
+  def _let_go(self) -> None:
+    """Replaces those alone for whom all others wait: their weights are old."""
+    for reference, call in list(self._calls.items()):
+      if self._rounds + 1 - call.rounds > self._oldest:
+        del self._calls[reference]
+        self._slots[call.slot].lose("does not answer")
 
   def _waited_for(self) -> str:
     busy = {call.slot for call in self._calls.values()}

@@ -72,10 +72,8 @@ def join(
 
 def here() -> Optional[Node]:
   """What `start` or `join` began on this machine, if it still runs."""
-  path = connection.cluster_place() / "node.json"
-  if not path.exists() or not _processes():
-    return None
-  return Node(**json.loads(path.read_text()))
+  node = connection.node_here()
+  return Node(**node) if node and _processes() else None
 
 
 def status() -> List[Dict[str, Any]]:
@@ -120,13 +118,30 @@ def stop(patience: float = 15.0) -> int:
 def make_token() -> pathlib.Path:
   """A new token in its file, 0600, unless there is one already."""
   path = connection.token_path()
-  if not os.environ.get("RAY_AUTH_TOKEN") and not path.exists():
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(file, "w") as writer:
-      writer.write(secrets.token_hex(32))
+  if not os.environ.get("RAY_AUTH_TOKEN") and not os.path.lexists(path):
+    try:
+      path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+      _write_token(path)
+    except OSError as error:
+      raise errors.UserError(
+        f"the token cannot be written to {str(path)!r}: {error.strerror}; set"
+        f" {connection.TOKEN_PATH} to where it may be"
+      ) from None
   connection.require_token()
   return path
+
+
+def _write_token(path: pathlib.Path) -> None:
+  """All of it or nothing, and never where others can read it."""
+  temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+  file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+  try:
+    with os.fdopen(file, "w") as writer:
+      writer.write(secrets.token_hex(32))
+    with contextlib.suppress(FileExistsError):  # another start made one
+      os.link(temporary, path)
+  finally:
+    temporary.unlink()
 
 
 def _offers(cpus: Optional[int], gpus: int, store: int) -> List[str]:
@@ -145,30 +160,45 @@ def _refuse_second() -> None:
 
 
 def _ray_start(node: Node, words: List[str]) -> None:
-  place = connection.cluster_place()
-  shutil.rmtree(place, ignore_errors=True)
-  place.mkdir(mode=0o700, parents=True)
+  place = _make_place()
   command = [
     *(sys.executable, "-m", "ray.scripts.scripts", "start", *words),
     *("--node-ip-address", node.host, "--temp-dir", str(place)),
     *("--disable-usage-stats", "--include-log-monitor", "false"),
   ]
+  around = dict(os.environ)
+  if connection.is_loopback(node.host):  # it would take another one
+    around[connection.LOOPBACK] = "0"
   try:
-    around = dict(os.environ)
-    if connection.is_loopback(node.host):  # it would take another one
-      around[connection.LOOPBACK] = "0"
-    done = subprocess.run(
-      command, capture_output=True, text=True, timeout=_PATIENCE, env=around
-    )
-    lines = (done.stdout + done.stderr).strip().splitlines()
-    code, said = done.returncode, " ".join(_telling(lines))
-  except subprocess.TimeoutExpired:
-    code, said = 1, f"Ray was not up after {_PATIENCE} s"
-  if code:
+    try:
+      done = subprocess.run(
+        command, capture_output=True, text=True, timeout=_PATIENCE, env=around
+      )
+      lines = (done.stdout + done.stderr).strip().splitlines()
+      code, said = done.returncode, " ".join(_telling(lines))
+    except subprocess.TimeoutExpired:
+      code, said = 1, f"Ray was not up after {_PATIENCE} s"
+    if code:
+      raise errors.UserError(connection.reason(node.address, said))
+    content = json.dumps(node._asdict()).encode()
+    whole_files.write(place / "node.json", content)
+  except BaseException:  # Ctrl-C, too, leaves nothing behind
     stop()
-    raise errors.UserError(connection.reason(node.address, said))
-  content = json.dumps(node._asdict()).encode()
-  whole_files.write(place / "node.json", content)
+    raise
+
+
+def _make_place() -> pathlib.Path:
+  """The directory of Ray's files, empty; nobody else could have put some in."""
+  stop()  # what a start that was killed has left
+  place = connection.cluster_place()
+  try:
+    place.mkdir(mode=0o700, parents=True)
+  except OSError as error:
+    raise errors.UserError(
+      f"{str(place)!r} cannot be made anew: {error.strerror}; another user may"
+      " have made it, and has to remove it"
+    ) from None
+  return place
 
 
 def _telling(lines: List[str]) -> List[str]:

@@ -12,6 +12,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import numpy as np
 import ray
+import tensorflow as tf
 from ray import exceptions
 
 from tf_mmdrl.cluster import packing
@@ -247,7 +248,8 @@ class RaySlot:
     values = [
       ray.get(a) if isinstance(a, ray.ObjectRef) else a for a in arguments
     ]
-    return getattr(self._here, method)(*values)
+    with tf.device("CPU:0"):  # as elsewhere: actors have no GPU
+      return getattr(self._here, method)(*values)
 
 
 def _own(state: EnvironmentState) -> EnvironmentState:
@@ -263,5 +265,8 @@ def _own_course(course: Course) -> Course:
 def _short(error: Exception) -> str:
   """What Ray says of a loss, without its paragraphs."""
   if isinstance(error, exceptions.ActorDiedError):
-    return "its process ended"
+    lines = str(error).strip().splitlines()
+    # It never began: above all where this package is not installed.
+    began = not any("creation task" in line for line in lines)
+    return "its process ended" if began else lines[-1].strip()
   return type(error).__name__

@@ -3,23 +3,28 @@
 Each is a process `mmdrl train`, as on one machine, that a Ray actor starts and
 watches. If its machine is lost, another one starts the same command again and
 the run resumes exactly from its newest checkpoint: run directories are on a
-path that all machines share.
+path that all machines share, or with `collect` are fetched while runs go on,
+and sent to where they go on.
 """
 
 import pathlib
 import threading
 import time
-from typing import Any, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import ray
 from ray import exceptions
 
+from tf_mmdrl.cluster import own_place, run_copy
 from tf_mmdrl.core import errors, exit_codes, notices
 from tf_mmdrl.train import run_process
 
 _ATTEMPTS = 10  # machines that a run may lose
 _RECONNECT = 60.0  # seconds that a host may be out of reach
 _ASK = 1.0  # seconds until it is asked again
+_FETCH = 5.0  # seconds until files are fetched again
+PLACE = "mmdrl-run-"  # how a directory of a run's own begins
+_RUN, _LOG = "run", "log"
 _CALLS = 100  # at once; those that lost their caller wait with the others
 
 
@@ -28,19 +33,40 @@ class RunHost:
 
   def __init__(self) -> None:
     self._process: Optional[run_process.RunProcess] = None
+    self._place: Optional[own_place.OwnPlace] = None
     self._lock = threading.Lock()
     self._is_stopped = False
 
+  @property
+  def _own(self) -> pathlib.Path:
+    """A directory of its own."""
+    with self._lock:
+      self._place = self._place or own_place.OwnPlace(PLACE)
+      return self._place.path
+
   def run(
-    self, arguments: Sequence[str], directory: str, log: str, threads: int
+    self,
+    arguments: Sequence[str],
+    directory: Optional[str],
+    log: Optional[str],
+    threads: int,
   ) -> Optional[int]:
-    """Runs to the end; the exit code. Called again, waits for the same run."""
+    """Runs to the end; the exit code. Called again, waits for the same run.
+
+    Args:
+      arguments: of `mmdrl train`, but for the directory.
+      directory: of the run; None: one of its own.
+      log: where its output is appended; None: a file of its own.
+      threads: that it computes with.
+    """
+    where = pathlib.Path(directory) if directory else self._own / _RUN
+    output = pathlib.Path(log) if log else self._own / _LOG
     with self._lock:
       if self._process is None:
         self._process = run_process.RunProcess(
           arguments,
-          pathlib.Path(directory),
-          pathlib.Path(log),
+          where,
+          output,
           threads=threads,
           bound=True,
         )
@@ -55,6 +81,77 @@ class RunHost:
         self._process.stop()
       self._is_stopped = True
 
+  def hello(self) -> None:
+    """Answers."""
+
+  def listing(self) -> run_copy.Listing:
+    """The files of the run in its own directory."""
+    return run_copy.listing(self._own / _RUN)
+
+  def read(self, names: Sequence[str]) -> Dict[str, bytes]:
+    """Contents of these files."""
+    return run_copy.read(self._own / _RUN, names)
+
+  def write(self, contents: Dict[str, bytes]) -> None:
+    """Puts files there, before the run begins."""
+    run_copy.write(self._own / _RUN, contents)
+
+  def said(self, since: int) -> bytes:
+    """What the run has written to its own log after so many bytes."""
+    log = self._own / _LOG
+    return log.read_bytes()[since:] if log.exists() else b""
+
+  def clear(self) -> None:
+    """Removes its own directory."""
+    with self._lock:
+      if self._place is not None:
+        self._place.close()
+
+
+class _Collected:
+  """The copy at home of a run whose host has it in a directory of its own."""
+
+  def __init__(self, directory: pathlib.Path, log: pathlib.Path):
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    self._copy = run_copy.HomeCopy(directory)
+    self._log, self._said = log, 0
+    self._fetched = 0.0
+
+  def send(self, host: Any) -> None:
+    """Puts what is at home where the run goes on."""
+    for names in run_copy.pieces(self._copy.holds()):
+      self._get(host.write.remote(self._copy.read(names)))
+    self._copy.begin(self._get(host.listing.remote()))
+    self._said = 0
+
+  def fetch(self, host: Any, *, at_once: bool = True) -> None:
+    """Brings home what is new.
+
+    Args:
+      host: of the run.
+      at_once: whether also if that was done a moment ago.
+    """
+    if not at_once and time.monotonic() - self._fetched < _FETCH:
+      return
+    before = self._get(host.listing.remote())
+    contents: Dict[str, bytes] = {}
+    for names in run_copy.pieces(self._copy.wanted(before)):
+      contents.update(self._get(host.read.remote(names)))
+    after = self._get(host.listing.remote())
+    self._copy.receive(before, contents, after)
+    text = self._get(host.said.remote(self._said))
+    with self._log.open("ab") as file:
+      file.write(text)
+    self._said += len(text)
+    self._fetched = time.monotonic()
+
+  def clear(self, host: Any) -> None:
+    """Removes what is not needed there any more."""
+    self._get(host.clear.remote())
+
+  def _get(self, reference: Any) -> Any:
+    return ray.get(reference, timeout=_RECONNECT)
+
 
 class ClusterProcess:
   """A run somewhere in the cluster; as `run_process.RunProcess`."""
@@ -67,30 +164,35 @@ class ClusterProcess:
     *,
     cpus: int,
     gpus: float = 0,
+    collect: bool = False,
   ):
     """Starts it as soon as a machine has room.
 
     Args:
       arguments: of `mmdrl train`, but for the directory.
-      directory: of the run, the same on all machines.
+      directory: of the run, the same on all machines unless it is collected.
       log: where its output is appended.
       cpus: that it computes with.
       gpus: that it has.
+      collect: whether machines do not see the directory, and its files travel.
     """
     kind: Any = ray.remote(RunHost)
     self._kind = kind.options(
       num_cpus=cpus, num_gpus=gpus, max_restarts=0, max_concurrency=_CALLS
     )
-    self._call = (
-      list(arguments),
-      str(directory.resolve()),
-      str(log.resolve()),
-      cpus,
-    )
-    self._name = directory.name
+    paths: List[Optional[str]] = [None, None]  # those of its machine
+    if not collect:
+      paths = [str(directory.resolve()), str(log.resolve())]
+    self._call = (list(arguments), *paths, cpus)
+    self._collected = _Collected(directory, log) if collect else None
+    self._name, self._log = directory.name, log
     self._lost = 0
     self._is_stopped = False
     self._asked = 0.0
+    self._host: Any = None
+    self._hello: Any = None  # answered once the host is there
+    self._asked_for: Any = None
+    self._is_begun = False  # the run, not only its host
     self._unreachable: Optional[float] = None  # since when
     self._code: Optional[int] = None
     self._begin()
@@ -104,14 +206,16 @@ class ClusterProcess:
     end = None if seconds is None else time.monotonic() + seconds
     while self._code is None:
       left = None if end is None else max(0.0, end - time.monotonic())
-      if not ray.wait([self._running], timeout=left)[0]:
-        return None
       try:
-        self._code = ray.get(self._running)
-        ray.kill(self._host)
+        if ray.wait([self._asked_for], timeout=self._pause(left))[0]:
+          self._answered(ray.get(self._asked_for))
+        elif left == 0:
+          return None
+        elif self._collected is not None and self._is_begun:
+          self._collected.fetch(self._host, at_once=False)
       except exceptions.RayTaskError as error:
         raise getattr(error, "cause", None) or error from None
-      except exceptions.ActorUnavailableError:
+      except (exceptions.ActorUnavailableError, exceptions.GetTimeoutError):
         self._ask_again()
       except exceptions.RayError:
         self._move()
@@ -120,16 +224,44 @@ class ClusterProcess:
   def stop(self) -> None:
     """Tells it to stop; it writes a checkpoint first."""
     self._is_stopped = True
-    self._host.stop.remote()
+    if ray.wait([self._hello], timeout=0)[0]:
+      self._host.stop.remote()
+    else:  # it may have to wait for room, perhaps for ever
+      self._code = exit_codes.STOPPED
+      ray.kill(self._host)
+
+  def _pause(self, left: Optional[float]) -> Optional[float]:
+    """Seconds until there is something to do; None: until it ends."""
+    if self._collected is None:
+      return left
+    return _FETCH if left is None else min(left, _FETCH)
+
+  def _answered(self, answer: Any) -> None:
+    if not self._is_begun:  # the host is there
+      assert self._collected is not None
+      self._collected.send(self._host)
+      self._is_begun = True
+      self._ask()
+      return
+    if self._collected is not None:
+      self._collected.fetch(self._host)
+      self._collected.clear(self._host)
+    self._code = answer
+    ray.kill(self._host)
 
   def _begin(self) -> None:
     self._host = self._kind.remote()
+    self._hello = self._host.hello.remote()
     self._unreachable = None
+    self._is_begun = self._collected is None
     self._ask()
 
   def _ask(self) -> None:
     self._asked = time.monotonic()
-    self._running = self._host.run.remote(*self._call)
+    if self._is_begun:
+      self._asked_for = self._host.run.remote(*self._call)
+    else:
+      self._asked_for = self._host.hello.remote()
 
   def _ask_again(self) -> None:
     """Asks the same host, which may go on with the run; moves at last."""
@@ -154,7 +286,7 @@ class ClusterProcess:
     if self._lost > _ATTEMPTS:
       raise errors.UserError(
         f"the run {self._name} lost {self._lost} machines or processes in turn;"
-        f" {self._call[2]} tells how it went"
+        f" {self._log} tells how it went"
       )
     notices.note(f"{self._name} lost its machine or process; it goes on anew")
     self._begin()

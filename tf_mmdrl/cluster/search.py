@@ -80,13 +80,21 @@ def open_study(plan: Plan) -> Any:
   """The study in the directory; made, or gone on with."""
   optuna = require_optuna()
   plan.directory.mkdir(parents=True, exist_ok=True)
-  study = optuna.create_study(
-    storage=f"sqlite:///{plan.directory / _STORAGE}",
-    study_name="mmdrl",
-    direction="maximize",
-    load_if_exists=True,
-    pruner=optuna.pruners.MedianPruner(n_startup_trials=_FULL_TRIALS),
-  )
+  storage = plan.directory / _STORAGE
+  try:
+    study = optuna.create_study(
+      storage=f"sqlite:///{storage}",
+      study_name="mmdrl",
+      direction="maximize",
+      load_if_exists=True,
+      pruner=optuna.pruners.MedianPruner(n_startup_trials=_FULL_TRIALS),
+    )
+  except Exception as error:  # of SQLite, its wrappers and Optuna
+    line = str(error).strip().splitlines()[0]
+    raise errors.UserError(
+      f"the search in {str(storage)!r} cannot be read or written: {line}; pass"
+      " another --run-dir"
+    ) from error
   wanted = {
     "arguments": list(plan.arguments),
     "searches": [repr(search) for search in plan.searches],

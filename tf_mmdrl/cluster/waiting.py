@@ -48,6 +48,11 @@ class Clock:
     """Seconds since the call began."""
     return time.monotonic() - self._began
 
+  @property
+  def has_told(self) -> bool:
+    """Whether it was said whom the run waits for."""
+    return self._told > 0
+
   def next(self) -> float:
     """Seconds until there is something to look at, at most."""
     patience = self._patience
