@@ -152,6 +152,11 @@ def test_a_machine_must_be_part_of_the_cluster(token):
     ("AuthenticationError: InvalidAuthToken", "does not know this token"),
     ("Can't find a raylet on this node", "mmdrl cluster join h:1 first"),
     ("Failed to connect to GCS at h:1", "no cluster answers at h:1"),
+    (
+      "The current node timed out during startup. This could happen because"
+      " some of the raylet failed",
+      "Ray does not start on this machine",
+    ),
   ],
 )
 def test_rays_paragraphs_become_a_line(token, said, wanted):
@@ -159,6 +164,36 @@ def test_rays_paragraphs_become_a_line(token, said, wanted):
   assert "\n" not in line
   with pytest.raises(errors.UserError, match=wanted):
     raise errors.UserError(line)
+
+
+class _SlowRay:
+  """Does not start in time, so often."""
+
+  def __init__(self, times):
+    self.times, self.calls = times, 0
+
+  def init(self, **_):
+    self.calls += 1
+    if self.calls <= self.times:
+      raise Exception("The current node timed out during startup. This could")
+
+
+def test_ray_has_more_time_to_start_than_it_gives_itself(monkeypatch, capfd):
+  slow = _SlowRay(2)
+  connection._start_here(slow)
+  assert slow.calls == 3 and capfd.readouterr().err.count("once more") == 2
+  with pytest.raises(errors.UserError, match="does not start.*timed out"):
+    connection._start_here(_SlowRay(3))
+  # `mmdrl cluster`, by Ray's own command:
+  said = ["The current node timed out during startup.", "No space left"]
+  tries = []
+  monkeypatch.setattr(
+    nodes, "_try_to_start", lambda *_: tries.append(1) or said.pop(0)
+  )
+  monkeypatch.setattr(nodes, "stop", lambda: 0)
+  with pytest.raises(errors.UserError, match="No space left"):
+    nodes._ray_start(nodes.Node("h:1", "h"), [])
+  assert len(tries) == 2
 
 
 def test_an_actor_must_compute_as_the_learner_does(capsys):

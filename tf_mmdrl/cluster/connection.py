@@ -18,11 +18,13 @@ import sys
 from typing import Any, Dict, Iterator, Optional, Tuple
 
 from tf_mmdrl.cluster import own_place
-from tf_mmdrl.core import errors, optional
+from tf_mmdrl.core import errors, notices, optional
 
 _MEGABYTE = 2**20
 _PLACE = pathlib.Path("/tmp")  # short: the names of Ray's sockets must be
 _NAME = "mmdrl-ray-"
+START_ATTEMPTS = 3
+SLOW = "Ray has not started within 30 s on this busy machine; once more"
 _TOKEN = 4096  # characters of a token, at most
 TOKEN_PATH = "RAY_AUTH_TOKEN_PATH"
 # "0" is what Ray itself takes where it runs on one machine only.
@@ -54,18 +56,14 @@ def local(num_cpus: int, *, object_store: int = 300) -> Iterator[None]:
     try:
       ray = require_ray()
       _stay_local(ray, True)
-      try:
-        ray.init(
-          num_cpus=num_cpus,
-          include_dashboard=False,
-          object_store_memory=object_store * _MEGABYTE,
-          _temp_dir=str(place),
-          **_INIT,
-        )
-      except Exception as error:  # Ray has no class of its own for these
-        raise errors.UserError(
-          f"Ray does not start on this machine: {_one_line(error)}"
-        ) from error
+      _start_here(
+        ray,
+        num_cpus=num_cpus,
+        include_dashboard=False,
+        object_store_memory=object_store * _MEGABYTE,
+        _temp_dir=str(place),
+        **_INIT,
+      )
       _silence(ray)
       yield
     finally:
@@ -92,6 +90,25 @@ def cluster(address: str) -> Iterator[None]:
     yield
   finally:
     _shut_down()
+
+
+def _start_here(ray: Any, **settings: Any) -> None:
+  for attempt in range(1, START_ATTEMPTS + 1):
+    try:
+      ray.init(**settings)
+      return
+    except Exception as error:  # Ray has no class of its own for these
+      _shut_down()
+      if attempt == START_ATTEMPTS or not is_slow(error):
+        raise errors.UserError(
+          f"Ray does not start on this machine: {_one_line(error)}"
+        ) from error
+      notices.note(SLOW)
+
+
+def is_slow(error: Any) -> bool:
+  """Whether Ray gave up starting: after 30 s, which cannot be changed."""
+  return "timed out during startup" in str(error)
 
 
 def require(address: Optional[str]) -> None:
@@ -206,6 +223,8 @@ def check_address(address: str) -> None:
 def reason(address: str, error: Any) -> str:
   """One line of what Ray says in many."""
   text = _one_line(error)
+  if is_slow(text):
+    return f"Ray does not start on this machine: {text}"
   lower = " ".join([text, *_causes(error)]).lower()
   if "version mismatch" in lower:
     return (

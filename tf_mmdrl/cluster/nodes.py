@@ -18,7 +18,7 @@ import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from tf_mmdrl.cluster import connection
-from tf_mmdrl.core import errors, whole_files
+from tf_mmdrl.core import errors, notices, whole_files
 
 _MEGABYTE = 2**20
 _PATIENCE = 300  # seconds that Ray may take to start
@@ -160,6 +160,23 @@ def _refuse_second() -> None:
 
 
 def _ray_start(node: Node, words: List[str]) -> None:
+  try:
+    for attempt in range(1, connection.START_ATTEMPTS + 1):
+      said = _try_to_start(node, words)
+      if said is None:
+        break
+      if attempt == connection.START_ATTEMPTS or not connection.is_slow(said):
+        raise errors.UserError(connection.reason(node.address, said))
+      notices.note(connection.SLOW)
+    content = json.dumps(node._asdict()).encode()
+    whole_files.write(connection.cluster_place() / "node.json", content)
+  except BaseException:  # Ctrl-C, too, leaves nothing behind
+    stop()
+    raise
+
+
+def _try_to_start(node: Node, words: List[str]) -> Optional[str]:
+  """What Ray says if it does not start; None if it does."""
   place = _make_place()
   command = [
     *(sys.executable, "-m", "ray.scripts.scripts", "start", *words),
@@ -170,21 +187,13 @@ def _ray_start(node: Node, words: List[str]) -> None:
   if connection.is_loopback(node.host):  # it would take another one
     around[connection.LOOPBACK] = "0"
   try:
-    try:
-      done = subprocess.run(
-        command, capture_output=True, text=True, timeout=_PATIENCE, env=around
-      )
-      lines = (done.stdout + done.stderr).strip().splitlines()
-      code, said = done.returncode, " ".join(_telling(lines))
-    except subprocess.TimeoutExpired:
-      code, said = 1, f"Ray was not up after {_PATIENCE} s"
-    if code:
-      raise errors.UserError(connection.reason(node.address, said))
-    content = json.dumps(node._asdict()).encode()
-    whole_files.write(place / "node.json", content)
-  except BaseException:  # Ctrl-C, too, leaves nothing behind
-    stop()
-    raise
+    done = subprocess.run(
+      command, capture_output=True, text=True, timeout=_PATIENCE, env=around
+    )
+  except subprocess.TimeoutExpired:
+    return f"Ray was not up after {_PATIENCE} s"
+  lines = (done.stdout + done.stderr).strip().splitlines()
+  return " ".join(_telling(lines)) if done.returncode else None
 
 
 def _make_place() -> pathlib.Path:
@@ -203,7 +212,8 @@ def _make_place() -> pathlib.Path:
 
 def _telling(lines: List[str]) -> List[str]:
   """The lines of Ray's that name an error, or its last ones."""
-  named = [line for line in lines if "Error" in line or "mismatch" in line]
+  marks = ("Error", "mismatch", "timed out")
+  named = [line for line in lines if any(mark in line for mark in marks)]
   return named[-2:] or lines[-2:]
 
 
