@@ -17,6 +17,7 @@ import argparse
 import dataclasses
 import functools
 import json
+import pathlib
 import resource
 import time
 from typing import Any, Callable, Dict, List, Tuple
@@ -54,29 +55,34 @@ def of_random_policy(returns: ReturnDistribution) -> np.ndarray:
   return values.reshape([-1])
 
 
+@functools.cache
+def played(name: str) -> distances.Reference:
+  """10,000 returns of the random policy, which no learning seed changes."""
+  return distances.Reference(
+    learning.monte_carlo(mazes.Maze(name), 10_000, 10_000)
+  )
+
+
 def laws(name: str, seed: int, updates: int) -> Dict[str, Any]:
   """What three ways learn of a maze's returns."""
   maze = mazes.Maze(name)
   steps = learning.random_steps(maze, 20_000, seed)
   first, _ = maze.reset()
-  played = learning.monte_carlo(maze, 10_000, 10_000 + seed)
   again = learning.monte_carlo(maze, 4 * learning.PARTICLES, 20_000 + seed)
-  dimensions = played.shape[1]
   learnt: Dict[str, np.ndarray] = {}
   made = learning.learner("joint", name)
   made.learn(steps, steps["reward"], seed, updates, evaluate=True)
   learnt["joint_mmdqn"] = of_random_policy(at_start(made.agent, first))
   for kind in ("mmdqn", "qrdqn"):
     parts = []
-    for index in range(dimensions):
+    for index in range(again.shape[1]):
       made = learning.learner(kind, name)
       reward = steps["reward"][:, index]
       made.learn(steps, reward, seed, updates, evaluate=True)
       parts.append(of_random_policy(at_start(made.agent, first)))
     learnt[f"{kind} marginals"] = distances.independent(parts, seed)
   learnt["as many Monte Carlo returns"] = again
-  found = {key: distances.all_of(x, played) for key, x in learnt.items()}
-  return {"maze": name, "seed": seed, "found": found}
+  return {key: played(name).distances(x) for key, x in learnt.items()}
 
 
 def best_probability(maze: mazes.Maze) -> float:
@@ -104,49 +110,56 @@ def best_probability(maze: mazes.Maze) -> float:
   return value(maze.start, (), (False,) * number)
 
 
-def success(maze: mazes.Maze, choose: Callable, games: int, seed: int) -> float:
+def success(env, choose: Callable, games: int, seed: int) -> float:
   """The share of games in which every source paid."""
-  rng = np.random.default_rng(seed)
-  maze.reset(seed=seed)
+  env.reset(seed=seed)
   held = 0
   for _ in range(games):
-    observation, _ = maze.reset()
-    total, over, step = np.zeros(maze.reward_space.shape), False, 0
-    while not over and step < 60:
-      action = choose(observation)
-      if step >= 30:  # against a wall for ever
-        action = int(rng.integers(4))
-      observation, reward, over, _, _ = maze.step(action)
-      total, step = total + reward, step + 1
+    observation, _ = env.reset()
+    total, over = np.zeros(env.unwrapped.reward_space.shape), False
+    while not over:
+      action = choose(observation.tobytes(), learning.ways(env).tobytes())
+      observation, reward, over, _, _ = env.step(action)
+      total += reward
     held += bool((total > 0).all())
   return held / games
 
 
 def constrained(seed: int, updates: int, games: int) -> Dict[str, Any]:
-  """The threshold utility of joint particles, and of their marginals alone."""
-  maze = mazes.Maze("constrained")
-  steps = learning.random_steps(maze, 40_000, seed)
+  """The threshold utility of joint particles, and of their marginals alone.
+
+  Actions that lead nowhere are left out: with no price on time, waiting is
+  worth as much as the best way.
+  """
+  env = learning.environment("constrained")
+  steps = learning.random_steps(env, 20_000, seed, only_ways=True)
   limits = ",".join(map(str, LIMITS))
-  score = utility_names.parse_score(f"threshold:{limits}")
-  found = {"seed": seed, "best": best_probability(maze)}
-  for kind in ("joint", "product"):
-    chosen = score if kind == "joint" else ProductOfMarginals(score.utility)
+  score = utility_names.parse_score(f"threshold:{limits}", accrued=True)
+  product = ProductOfMarginals(score.utility, accrued=True)
+  found: Dict[str, Any] = {"best": best_probability(env.unwrapped)}
+  first, _ = env.reset()
+  for kind, chosen in (("joint", score), ("product", product)):
     made = learning.learner("joint", "constrained", score=chosen)
     made.learn(steps, steps["reward"], seed, updates, evaluate=False)
 
     @tf.function(autograph=False)
-    def act(observation, agent=made.agent, chosen=chosen):
+    def of(observation, agent=made.agent, chosen=chosen):
       output, _ = agent.return_network(observation)
-      return tf.argmax(chosen(ReturnDistribution.of(output), tf.zeros([])), 1)
+      seen = chosen.see(ReturnDistribution.of(output), observation)
+      return chosen(seen, tf.zeros([]))[0]
 
-    choose = functools.cache(
-      lambda text, act=act: int(
-        act(tf.constant(np.frombuffer(text, np.float32)[np.newaxis]))[0]
-      )
-    )
-    found[kind] = success(
-      maze, lambda seen, choose=choose: choose(seen.tobytes()), games, seed
-    )
+    @functools.cache
+    def choose(text: bytes, ways: bytes, of=of) -> int:
+      observation = np.frombuffer(text, np.float32)
+      scores = of(tf.constant(observation[np.newaxis])).numpy()
+      allowed = np.frombuffer(ways, np.int32) > 0
+      return int(np.argmax(np.where(allowed, scores, -np.inf)))
+
+    scores = of(tf.constant(first[np.newaxis])).numpy()
+    found[kind] = {
+      "reached": success(env, choose, games, seed),
+      "believed": [round(float(one), 3) for one in scores],
+    }
   return found
 
 
@@ -170,7 +183,7 @@ def esr(seed: int, updates: int) -> Dict[str, Any]:
   env = learning.environment("two_steps")
   steps = learning.random_steps(env, 5000, seed)
   first, _ = env.reset()
-  found: Dict[str, Any] = {"seed": seed}
+  found: Dict[str, Any] = {}
   for criterion in ("esr", "ser"):
     score = utility_names.parse_score(
       "chebyshev:1,1", criterion, accrued=criterion == "esr"
@@ -264,10 +277,18 @@ def main() -> None:
     "study", choices=("laws", "constrained", "esr", "cost", "memory")
   )
   parser.add_argument("--seeds", default="0,1,2")
-  parser.add_argument("--updates", type=int, default=6000)
+  parser.add_argument("--updates", type=int, default=2000)
   parser.add_argument("--mazes", default="exclusive,inclusive")
   parser.add_argument("--games", type=int, default=2000)
+  parser.add_argument(
+    "-o",
+    "--out",
+    type=pathlib.Path,
+    default=pathlib.Path("joint.jsonl"),
+    help="file of rows; what is there is not learnt again",
+  )
   args = parser.parse_args()
+  args.out.touch()
   if args.study == "cost":
     for row in cost(20):
       print("{:10} CPU {:6.1f} ms, least wall {:6.1f} ms".format(*row))
@@ -279,15 +300,25 @@ def main() -> None:
         f"N = {particles}: {after - before:.0f} MB more, {after:.0f} in all"
       )
     return
-  for seed in map(int, args.seeds.split(",")):
-    tf.keras.utils.set_random_seed(seed)
-    if args.study == "laws":
-      for name in args.mazes.split(","):
-        print(json.dumps(laws(name, seed, args.updates)), flush=True)
-    elif args.study == "esr":
-      print(json.dumps(esr(seed, args.updates)), flush=True)
-    else:
-      print(json.dumps(constrained(seed, args.updates, args.games)), flush=True)
+  done = [json.loads(line) for line in args.out.read_text().splitlines()]
+  names = args.mazes.split(",") if args.study == "laws" else (None,)
+  for name in names:
+    for seed in map(int, args.seeds.split(",")):
+      key = {"study": args.study, "maze": name, "seed": seed}
+      key["updates"] = args.updates
+      if any(key.items() <= row.items() for row in done):
+        continue
+      tf.keras.utils.set_random_seed(seed)
+      if args.study == "laws":
+        found = laws(name, seed, args.updates)
+      elif args.study == "esr":
+        found = esr(seed, args.updates)
+      else:
+        found = constrained(seed, args.updates, args.games)
+      row = json.dumps({**key, "found": found})
+      with args.out.open("a") as file:
+        file.write(row + "\n")
+      print(row, flush=True)
 
 
 if __name__ == "__main__":

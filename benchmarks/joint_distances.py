@@ -1,6 +1,6 @@
 """How far samples of vectors are apart: four numbers."""
 
-from typing import Dict, Sequence
+from typing import Callable, Dict, Sequence
 
 import numpy as np
 
@@ -8,6 +8,10 @@ from tf_mmdrl.report import joint_figures
 
 _DIRECTIONS = 64
 _BLOCK = 500  # rows of pairs in memory at a time
+_KERNELS: Dict[str, Callable[[np.ndarray], np.ndarray]] = {
+  "energy": lambda d2: -np.sqrt(d2),
+  "mmd": lambda d2: np.exp(-d2 / 0.1),
+}
 
 
 def independent(parts: Sequence[np.ndarray], seed: int) -> np.ndarray:
@@ -16,31 +20,39 @@ def independent(parts: Sequence[np.ndarray], seed: int) -> np.ndarray:
   return np.stack([rng.permutation(part) for part in parts], axis=1)
 
 
-def all_of(x: np.ndarray, y: np.ndarray) -> Dict[str, float]:
-  """Distances of a sample x [K, D] from a sample y [L, D].
+class Reference:
+  """A sample y [L, D] that was played, from which distances are measured."""
 
-  Args:
-    x: what was learnt.
-    y: what was played.
+  def __init__(self, y: np.ndarray):
+    """Computes what does not depend on the other sample."""
+    self.sample = y
+    self._own = {name: _mean(y, y, k) for name, k in _KERNELS.items()}
 
-  Returns:
-    `sliced_w1`, the mean over 64 fixed directions of the 1-Wasserstein
-    distance; `energy`, the squared energy distance; `mmd`, the squared MMD of
-    a Gaussian with the bandwidth 0.1; `correlation`, the largest error of one.
-  """
-  pairs = joint_figures.pairs(y.shape[1])
-  errors = [
-    abs(
-      joint_figures.correlation(x, *pair) - joint_figures.correlation(y, *pair)
-    )
-    for pair in pairs
-  ]
-  return {
-    "sliced_w1": sliced_w1(x, y),
-    "energy": _squared(x, y, lambda d2: -np.sqrt(d2)),
-    "mmd": _squared(x, y, lambda d2: np.exp(-d2 / 0.1)),
-    "correlation": max(errors),
-  }
+  def distances(self, x: np.ndarray) -> Dict[str, float]:
+    """Distances of a sample x [K, D] that was learnt.
+
+    Args:
+      x: what was learnt.
+
+    Returns:
+      `sliced_w1`, the mean over 64 fixed directions of the 1-Wasserstein
+      distance; `energy`, the squared energy distance; `mmd`, the squared MMD of
+      a Gaussian with the bandwidth 0.1; `correlation`, the largest error of
+      one.
+    """
+    y = self.sample
+    errors = [
+      abs(
+        joint_figures.correlation(x, *pair)
+        - joint_figures.correlation(y, *pair)
+      )
+      for pair in joint_figures.pairs(y.shape[1])
+    ]
+    found = {"sliced_w1": sliced_w1(x, y)}
+    for name, kernel in _KERNELS.items():  # all pairs (biased)
+      mean = _mean(x, x, kernel) - 2 * _mean(x, y, kernel)
+      found[name] = mean + self._own[name]
+    return {**found, "correlation": max(errors)}
 
 
 def sliced_w1(x: np.ndarray, y: np.ndarray) -> float:
@@ -57,11 +69,6 @@ def w1(x: np.ndarray, y: np.ndarray) -> float:
   below_x = np.searchsorted(np.sort(x), both[:-1], side="right") / len(x)
   below_y = np.searchsorted(np.sort(y), both[:-1], side="right") / len(y)
   return float(np.sum(np.abs(below_x - below_y) * np.diff(both)))
-
-
-def _squared(x: np.ndarray, y: np.ndarray, kernel) -> float:
-  """E k(x, x') - 2 E k(x, y) + E k(y, y'), all pairs (biased)."""
-  return _mean(x, x, kernel) - 2 * _mean(x, y, kernel) + _mean(y, y, kernel)
 
 
 def _mean(x: np.ndarray, y: np.ndarray, kernel) -> float:

@@ -17,6 +17,10 @@ from tf_mmdrl.networks import ReturnNetwork, heads
 
 GAMMA = 0.99
 BATCH, PARTICLES = 32, 64
+ROUND = 500  # updates in one call
+# A return is known after about 25 steps, each learnt from the next one's
+# target: so the target network follows soon.
+RATE, TAU = 1e-3, 0.05
 
 
 class TwoSteps(gymnasium.Env):
@@ -53,23 +57,55 @@ class TwoSteps(gymnasium.Env):
 
 
 def environment(name: str) -> gymnasium.Env:
-  """A maze, or the two steps."""
+  """A maze or the two steps, with rewards accrued where utilities ask."""
   if name == "two_steps":
     return AccruedRewards(TwoSteps(), GAMMA)
+  if name == "constrained":
+    return AccruedRewards(mazes.Maze(name), GAMMA)
   return mazes.Maze(name)
 
 
-def random_steps(env: gymnasium.Env, number: int, seed: int) -> Dict[str, Any]:
-  """So many transitions of the random policy, as arrays."""
+def ways(env: gymnasium.Env) -> np.ndarray:
+  """[A] zeros and ones: actions that lead somewhere."""
+  number = env.action_space.n
+  if not isinstance(env.unwrapped, mazes.Maze):
+    return np.ones([number], np.int32)
+  return np.isin(np.arange(number), env.unwrapped.ways).astype(np.int32)
+
+
+def random_steps(
+  env: gymnasium.Env, number: int, seed: int, *, only_ways: bool = False
+) -> Dict[str, Any]:
+  """So many transitions of the random policy, as arrays.
+
+  Args:
+    env: the environment.
+    number: T.
+    seed: of the policy and of the environment.
+    only_ways: whether the policy takes only actions that lead somewhere.
+
+  Returns:
+    Arrays [T, ...]; `next_mask` is of the actions that lead somewhere.
+  """
   rng = np.random.default_rng(seed)
   rows: List[Tuple[Any, ...]] = []
   observation, _ = env.reset(seed=seed)
   while len(rows) < number:
-    action = int(rng.integers(env.action_space.n))
+    among = np.flatnonzero(ways(env)) if only_ways else env.action_space.n
+    action = int(rng.choice(among))
     after, reward, over, _, _ = env.step(action)
-    rows.append((observation, action, reward, 0.0 if over else 1.0, after))
+    mask = np.ones_like(ways(env)) if over else ways(env)
+    gone_on = 0.0 if over else 1.0
+    rows.append((observation, action, reward, gone_on, after, mask))
     observation = env.reset()[0] if over else after
-  names = ("observation", "action", "reward", "discount", "next_observation")
+  names = (
+    "observation",
+    "action",
+    "reward",
+    "discount",
+    "next_observation",
+    "next_mask",
+  )
   return {name: np.array(part) for name, part in zip(names, zip(*rows))}
 
 
@@ -88,16 +124,30 @@ def monte_carlo(maze: mazes.Maze, number: int, seed: int) -> np.ndarray:
   return np.array(returns)
 
 
-def batches(steps: Dict[str, Any], reward: np.ndarray, seed: int, count: int):
-  """[count, BATCH] drawn from steps, with the random policy to be evaluated."""
+def batches(
+  steps: Dict[str, Any], reward: np.ndarray, seed: int, evaluate: bool
+):
+  """[ROUND, BATCH] transitions drawn from steps, and what else is known.
+
+  Args:
+    steps: what `random_steps` gives.
+    reward: [T] or [T, D] of these steps.
+    seed: of the draw.
+    evaluate: whether the random policy is to be evaluated; if not, the best
+      policy among actions that lead somewhere is learnt.
+
+  Returns:
+    Time steps, actions, the next time steps, and the actions' info.
+  """
   rng = np.random.default_rng(seed)
-  index = rng.integers(len(reward), size=[count, BATCH])
+  shape = [ROUND, BATCH]
+  index = rng.integers(len(reward), size=shape)
   taken = {name: part[index] for name, part in steps.items()}
-  step_type = np.ones([count, BATCH], np.int32)
+  step_type = np.ones(shape, np.int32)
   first = ts.TimeStep(
     step_type,
     np.zeros_like(reward[index], np.float32),
-    np.ones([count, BATCH], np.float32),
+    np.ones(shape, np.float32),
     taken["observation"].astype(np.float32),
   )
   after = ts.TimeStep(
@@ -106,16 +156,19 @@ def batches(steps: Dict[str, Any], reward: np.ndarray, seed: int, count: int):
     taken["discount"].astype(np.float32),
     taken["next_observation"].astype(np.float32),
   )
-  probabilities = np.full([count, BATCH, 4], 0.25, np.float32)
-  action = taken["action"].astype(np.int32)
-  return first, action, after, probabilities
+  action, mask = taken["action"].astype(np.int32), taken["next_mask"]
+  if not evaluate:
+    return first, action, after, {"next_mask": mask}
+  even = np.full(mask.shape, 1 / mask.shape[-1], np.float32)
+  return first, action, after, {"next_probabilities": even}
 
 
 class Learner:
   """An agent that is compiled once, and begins anew for each seed."""
 
-  def __init__(self, agent):
+  def __init__(self, agent, rate: tf.Variable):
     self.agent = agent
+    self._rate = rate
     agent._optimizer.build(agent.return_network.trainable_weights)
     self._begin = [variable.numpy() for variable in agent.state_variables()]
     self._train = agent.train_in_turn(_unpack)
@@ -123,7 +176,7 @@ class Learner:
   def learn(
     self, steps, reward, seed: int, updates: int, *, evaluate: bool
   ) -> None:
-    """Trains from the start, in rounds of 500 updates.
+    """Trains from the start; over the second half the rate falls to 1/20.
 
     Args:
       steps: of the random policy.
@@ -142,11 +195,12 @@ class Learner:
         rng.permutation(variable.numpy().ravel()).reshape(variable.shape)
       )
     self.agent.initialize()
-    for number in range(updates // 500):
-      *drawn, probabilities = batches(steps, reward, 1000 * seed + number, 500)
-      info = {"next_probabilities": probabilities} if evaluate else ()
-      tensors = tf.nest.map_structure(tf.constant, (*drawn, info))
-      self._train(tensors, tf.ones([500, BATCH]))
+    for number in range(updates // ROUND):
+      left = 1 - number * ROUND / updates
+      self._rate.assign(RATE * max(0.05, min(1.0, 2 * left)))
+      drawn = batches(steps, reward, 1000 * seed + number, evaluate)
+      tensors = tf.nest.map_structure(tf.constant, drawn)
+      self._train(tensors, tf.ones([ROUND, BATCH]))
 
 
 def _unpack(part):
@@ -170,14 +224,16 @@ def learner(kind: str, env_name: str, **options) -> Learner:
     "mmdqn": agents.MMDQNAgent,
     "qrdqn": agents.QRDQNAgent,
   }[kind]
+  rate = tf.Variable(RATE, trainable=False)
   agent = cls(
     ts.time_step_spec(observation, tf.TensorSpec(shape, tf.float32)),
     action,
     ReturnNetwork(observation, action, head, fc_layer_params=(64, 64)),
-    tf.keras.optimizers.Adam(1e-3),
+    tf.keras.optimizers.Adam(rate),
     gamma=GAMMA,
-    target_update_period=100,
+    target_update_tau=TAU,
+    target_update_period=1,
     **options,
   )
   agent.initialize()
-  return Learner(agent)
+  return Learner(agent, rate)

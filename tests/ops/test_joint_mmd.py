@@ -122,6 +122,22 @@ def test_chunks_of_rows_change_nothing(monkeypatch):
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
 
 
+def test_digits_near_convergence():
+  """Where terms of the kernel's size leave a ten thousandth of it."""
+  rng = np.random.default_rng(0)
+  x = 3 * rng.normal(size=[2, 60, 3])
+  y = x[:, rng.permutation(60)] + 0.1 * rng.normal(size=x.shape)
+  zeros = np.zeros([2, 60])
+  arguments = [np.float32(part) for part in (x, y, zeros, zeros)]
+  exact = _compute(_KERNELS["energy"], Method.PAIRWISE)(*arguments)
+  assert (exact[0] < 1e-3).all()
+  for jit_compile in (None, True):
+    found = _compute(_KERNELS["energy"], jit_compile=jit_compile)(*arguments)
+    np.testing.assert_allclose(found[0], exact[0], rtol=0, atol=1e-6)
+    scale = np.abs(exact[1]).max()
+    np.testing.assert_allclose(found[1], exact[1], rtol=0, atol=1e-4 * scale)
+
+
 def test_equal_samples_have_no_distance():
   x, _, a, _ = _samples(2)
   value, gradient, _ = _compute(_KERNELS["energy"])(

@@ -219,6 +219,11 @@ class Maze(gymnasium.Env):
     """Directions in which a cell can be left, given the closed ones."""
     return [way for way in self._doors[cell] if _moved(cell, way) not in closed]
 
+  @property
+  def ways(self) -> List[int]:
+    """Directions in which the agent can go now; chance may choose another."""
+    return self.open_ways(self._position, self._closed)
+
   def outcomes(
     self, cell: Cell, action: int, closed: List[Cell]
   ) -> List[Tuple[float, Cell]]:

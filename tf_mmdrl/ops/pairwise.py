@@ -11,7 +11,7 @@ sums over both samples with signed weights, in turns, so that sums stay small.
 What is left is the rounding of the kernel's values, about 1e-7 of their size.
 """
 
-from typing import Tuple
+from typing import NamedTuple, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -47,9 +47,9 @@ def discrepancy(
   """
   dtype = x.dtype
   x, y = tf.cast(x, tf.float64), tf.cast(y, tf.float64)
-  xx, xx_force = _interact(x, x, x_weights, kernel)
-  xy, xy_force = _interact(x, y, y_weights, kernel)
-  yy, _ = _interact(y, y, y_weights, kernel)
+  xx, xx_force, _ = _interact(x, x, x_weights, kernel)
+  xy, xy_force, _ = _interact(x, y, y_weights, kernel)
+  yy = _interact(y, y, y_weights, kernel, with_force=False).potential
   if unbiased:
     x_term, x_d_weights, xx_force = _without_self(
       x, x_weights, xx, xx_force, kernel
@@ -101,8 +101,10 @@ def signed_discrepancy(
   both = tf.gather(both, order, axis=1)
   signed = tf.concat([x_weights, -y_weights], axis=1)
   signed = tf.gather(signed, order, axis=1)
-  of_x, force = _interact(x, both, signed, kernel)
-  of_y = _interact(y, both, signed, kernel, with_force=False)[0]
+  of_x, force, by_x = _interact(x, both, signed, kernel, row_weights=x_weights)
+  # Pairs of x and y are known from the rows of x, and are not computed again.
+  by_x = tf.gather(by_x, np.argsort(order)[x.shape[1] :], axis=1)
+  of_y = by_x - _interact(y, y, y_weights, kernel, with_force=False)[0]
   value = tf.reduce_sum(x_weights * of_x, axis=1)
   value -= tf.reduce_sum(y_weights * of_y, axis=1)
   return Discrepancy(
@@ -139,35 +141,66 @@ def _without_self(x, weights, potential, force, kernel):
   return term[:, 0], d_weights, (force - weights * own_force) / norm
 
 
+class _Interaction(NamedTuple):
+  """What rows x_i have to do with columns y_j of other weights.
+
+  Attributes:
+    potential: [B, N] sums over j of w_j (k(x_i, y_j) - k(0)).
+    force: [B, N, D] their derivatives in x_i; zeros if not asked for.
+    by_rows: [B, M] sums over i of v_i (k(x_i, y_j) - k(0)), v the weights of
+      rows; zeros if there are none.
+  """
+
+  potential: tf.Tensor
+  force: tf.Tensor
+  by_rows: tf.Tensor
+
+
 def _interact(
-  x, y, weights, kernel, with_force=True
-) -> Tuple[tf.Tensor, tf.Tensor]:
-  """sum_j w_j (k(x_i, y_j) - k(0)), [B, N], and its derivative, [B, N, D]."""
+  x, y, weights, kernel, *, with_force=True, row_weights=None
+) -> _Interaction:
+  """The interaction, in chunks of rows."""
   num_rows, num_columns = x.shape[1], y.shape[1]
   rows = max(1, _CHUNK // num_columns)
   if rows >= num_rows:
-    return _interact_rows(x, y, weights, kernel, with_force)
+    return _interact_rows(x, y, weights, kernel, with_force, row_weights)
   num_chunks = -(-num_rows // rows)
-  padded = tf.pad(x, [[0, 0], [0, num_chunks * rows - num_rows], [0, 0]])
-  chunks = tf.reshape(padded, [-1, num_chunks, rows, x.shape[2]])
-  potential, force = tf.map_fn(
-    lambda chunk: _interact_rows(chunk, y, weights, kernel, with_force),
-    tf.transpose(chunks, [1, 0, 2, 3]),
-    fn_output_signature=(x.dtype, x.dtype),
+  rows = -(-num_rows // num_chunks)  # alike, so that few are padded
+
+  def in_chunks(part):  # [B, N, ...] as [chunks, B, rows, ...]
+    rest = [[0, 0]] * (part.shape.rank - 2)
+    part = tf.pad(part, [[0, 0], [0, num_chunks * rows - num_rows], *rest])
+    part = tf.reshape(part, [-1, num_chunks, rows, *part.shape[2:]])
+    return tf.transpose(part, [1, 0, *range(2, part.shape.rank)])
+
+  def in_one(part):
+    part = tf.transpose(part, [1, 0, *range(2, part.shape.rank)])
+    part = tf.reshape(part, [-1, num_chunks * rows, *part.shape[3:]])
+    return part[:, :num_rows]
+
+  chunks: Tuple[tf.Tensor, ...] = (in_chunks(x),)
+  if row_weights is not None:
+    shape = tf.shape(x)[:2]
+    chunks += (in_chunks(tf.broadcast_to(row_weights, shape)),)
+  found = tf.map_fn(
+    lambda chunk: _interact_rows(
+      chunk[0], y, weights, kernel, with_force, *chunk[1:]
+    ),
+    chunks,
+    fn_output_signature=_Interaction(*[x.dtype] * 3),
     parallel_iterations=1,
   )
-  potential = tf.transpose(potential, [1, 0, 2])
-  force = tf.transpose(force, [1, 0, 2, 3])
-  return (
-    tf.reshape(potential, [-1, num_chunks * rows])[:, :num_rows],
-    tf.reshape(force, [-1, num_chunks * rows, x.shape[2]])[:, :num_rows],
+  return _Interaction(
+    in_one(found.potential),
+    in_one(found.force),
+    tf.reduce_sum(found.by_rows, axis=0),
   )
 
 
 def _interact_rows(
-  x, y, weights, kernel, with_force
-) -> Tuple[tf.Tensor, tf.Tensor]:
-  """`_interact` for rows that fit in memory together; zeros for no force."""
+  x, y, weights, kernel, with_force, row_weights=None
+) -> _Interaction:
+  """`_interact` for rows that fit in memory together."""
   shift_invariant = kernel.properties.shift_invariant
   if shift_invariant:
     statistic = sum(
@@ -178,12 +211,17 @@ def _interact_rows(
     statistic = tf.matmul(x, y, transpose_b=True)
   excess, slope = kernel.excess_and_slope(statistic)
   potential = tf.linalg.matvec(excess, weights)
+  by_rows = tf.zeros_like(y[:, :, 0])
+  if row_weights is not None:
+    by_rows = tf.linalg.matvec(excess, row_weights, transpose_a=True)
   if not with_force:
-    return potential, tf.zeros_like(x)
-  # The force is linear in y, so it needs no tensor of [B, N, M, D].
+    return _Interaction(potential, tf.zeros_like(x), by_rows)
+  # The force is linear in y, so it needs no tensor of [B, N, M, D]. A column of
+  # ones gives the sum of the pulls in the same pass.
   pull = slope * weights[:, tf.newaxis]
-  force = tf.matmul(pull, y)
+  ones = tf.ones_like(y[:, :, :1])
+  force = tf.matmul(pull, tf.concat([y, ones], axis=2))
+  force, total = force[:, :, :-1], force[:, :, -1:]
   if shift_invariant:
-    total = tf.reduce_sum(pull, axis=2, keepdims=True)
     force = 2 * (x * total - force)
-  return potential, force
+  return _Interaction(potential, force, by_rows)

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.ops import reach as reaches
-from tf_mmdrl.ops.kernels import kernel
+from tf_mmdrl.ops.kernels import kernel, rounded_distance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,10 +93,9 @@ class GaussianMixture(kernel.Kernel):
       excess += coefficient * exponential
       slope -= (coefficient / h) * (exponential + 1)
     if any(self.tails):
-      distance = tf.sqrt(statistic)
       for h, tail in zip(self.bandwidths, self.tails):
         if tail:
-          more, steeper = _rounded_distance(statistic, distance, h)
+          more, steeper = rounded_distance.excess_and_slope(statistic, h)
           excess -= tail * more
           slope -= tail * steeper
     return excess, slope
@@ -125,24 +124,14 @@ class GaussianMixture(kernel.Kernel):
     known: Dict[float, tf.Tensor] = {}
     pairs = sorted(zip(self.bandwidths, self.coefficients), reverse=True)
     for h, coefficient in pairs:
+      if not coefficient:  # a tail only, which has no exponential
+        continue
       if h not in known:
         wider = known.get(2 * h)
         known[h] = (
           tf.math.expm1(d2 * (-1 / h)) if wider is None else wider * (wider + 2)
         )
       yield coefficient, h, known[h]
-
-
-def _rounded_distance(d2, distance, h: float) -> Tuple[tf.Tensor, tf.Tensor]:
-  """E|d + N(0, h / 2)| less its value at 0, and its derivative in d2."""
-  ratio = distance / math.sqrt(h)
-  erf = tf.math.erf(ratio)
-  excess = distance * erf + math.sqrt(h / math.pi) * tf.math.expm1(-d2 / h)
-  # erf(r) / 2d, which at 0 is 1 / sqrt(pi h).
-  near = ratio < 1e-4
-  safe = tf.where(near, tf.ones_like(distance), distance)
-  at_zero = tf.fill(tf.shape(d2), tf.cast(1 / math.sqrt(math.pi * h), d2.dtype))
-  return excess, tf.where(near, at_zero, erf / (2 * safe))
 
 
 def gaussian(h: float) -> GaussianMixture:
