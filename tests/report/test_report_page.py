@@ -27,9 +27,9 @@ def of_runs(tmp_path_factory):
   """20 runs: 5 games, 2 agents, 2 seeds."""
   path = tmp_path_factory.mktemp("runs")
   report_fixtures.write_runs(path / "in")
-  begun = time.monotonic()
+  begun = time.process_time()  # of this process, however busy the machine
   assert main.main(["report", str(path / "in"), "-o", str(path / "out")]) == 0
-  assert time.monotonic() - begun < 30
+  assert time.process_time() - begun < 30
   return path / "out"
 
 
@@ -82,6 +82,7 @@ def test_every_table_and_figure_has_its_files(report, request):
   for suffixes, directory in ((".csv .md", path), (".png .svg", "figures")):
     first, second = (
       {file.stem for file in (path / directory).glob(f"*{suffix}")}
+      - {"evaluations"}  # the raw data, for programs
       for suffix in suffixes.split()
     )
     assert first == second and first

@@ -53,7 +53,6 @@ _EVERYDAY = (
   "inspect",
   "evaluate",
   "watch",
-  "compare",
   "report",
   "export",
   "serve",

@@ -27,6 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="directory to write the report to",
   )
   parser.add_argument(
+    "--results",
+    metavar="FILE",
+    action="append",
+    default=[],
+    help="add runs from the evaluations.csv of another report",
+  )
+  parser.add_argument(
     "--published",
     action="store_true",
     help="report on the paper's own table instead of on runs",
@@ -101,13 +108,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_runs(args, options):
-  from tf_mmdrl.report import assembly, curve_files, run_results
+  from tf_mmdrl.report import (
+    assembly,
+    curve_files,
+    evaluation_files,
+    run_results,
+  )
 
   runs, warnings = [], []
   if args.runs:
     found = run_results.read(args.runs)
     runs += found.runs
     warnings = _left_out(found.without_evaluations)
+  for text in args.results:
+    path = pathlib.Path(text)
+    # Beside other runs the same agents must have other names.
+    alone = not args.runs and len(args.results) == 1
+    suffix = "" if alone else f" ({path.parent.name or path.stem})"
+    runs += evaluation_files.read(path, suffix)
   for path, label in zip(args.curves, args.label):
     runs += curve_files.read(pathlib.Path(path), label, args.curve_period)
   for warning in warnings:
@@ -124,14 +142,16 @@ def _left_out(paths: List[str]) -> List[str]:
 
 def _check(args: argparse.Namespace) -> None:
   """Raises before anything is loaded or written."""
-  if args.published and (args.runs or args.curves):
+  given = args.runs or args.results or args.curves
+  if args.published and given:
     raise errors.UserError(
-      "--published reports on the paper alone; leave out RUN and --curves, or"
-      " --published: a report of runs shows the paper's columns too"
+      "--published reports on the paper alone; leave out RUN, --results and"
+      " --curves, or --published: a report of runs has the paper's columns too"
     )
-  if not (args.published or args.runs or args.curves):
+  if not (args.published or given):
     raise errors.UserError(
-      "nothing to report on; pass RUN directories, --curves or --published"
+      "nothing to report on; pass RUN directories, --results, --curves or"
+      " --published"
     )
   if len(args.curves) != len(args.label):
     raise errors.UserError(

@@ -7,6 +7,7 @@ from tf_mmdrl.core import errors, plotting
 from tf_mmdrl.report import (
   aggregate_tables,
   caveats,
+  evaluation_files,
   figures,
   game_tables,
   published,
@@ -130,6 +131,7 @@ def of_runs(
     _headline(own, games),
     [*warnings, *caveats.of_runs(runs, games, options.last)],
     parts,
+    {evaluation_files.NAME: evaluation_files.to_csv(runs)},
   )
 
 

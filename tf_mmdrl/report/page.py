@@ -4,7 +4,7 @@ import html
 import pathlib
 import re
 from importlib import resources
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import List, Mapping, NamedTuple, Sequence, Tuple
 
 from tf_mmdrl.core import errors, plotting, whole_files
 from tf_mmdrl.report import tables
@@ -58,6 +58,7 @@ class Report(NamedTuple):
     headline: the figures to see first, each with its meaning.
     notes: what the reader should know.
     sections: the rest.
+    files: texts to lie beside the page, by name.
   """
 
   title: str
@@ -65,6 +66,7 @@ class Report(NamedTuple):
   headline: Sequence[Tuple[str, str]]
   notes: Sequence[str]
   sections: Sequence[Section]
+  files: Mapping[str, str] = {}
 
 
 def write(report: Report, directory: pathlib.Path) -> List[pathlib.Path]:
@@ -78,6 +80,7 @@ def write(report: Report, directory: pathlib.Path) -> List[pathlib.Path]:
     The files.
   """
   contents = {"report.html": render(report).encode()}
+  contents.update((name, text.encode()) for name, text in report.files.items())
   for section in report.sections:
     for table in section.tables:
       contents[f"{table.name}.csv"] = tables.to_csv(table).encode()

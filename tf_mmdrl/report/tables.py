@@ -91,7 +91,7 @@ def to_csv(table: Table) -> str:
   out = io.StringIO()
   writer = csv.writer(out, lineterminator="\n")
   names = [f"{table.columns[index]}_{field}" for index, field in extras]
-  writer.writerow([_inert(name) for name in [*table.columns, *names]])
+  writer.writerow([inert(name) for name in [*table.columns, *names]])
   for row in table.rows:
     more = [_behind(row[index], field) for index, field in extras]
     writer.writerow([_plain(cell) for cell in [*row, *more]])
@@ -105,13 +105,13 @@ def to_markdown(table: Table) -> str:
     marked = best_cells(table, row)
     cells = []
     for index, cell in enumerate(row):
-      shown = display(table, _inert(cell) if isinstance(cell, str) else cell)
+      shown = display(table, inert(cell) if isinstance(cell, str) else cell)
       text = _escaped(" ".join(filter(None, shown)))
       cells.append(f"**{text}**" if index in marked else text)
     rows.append(cells)
   rule = ["---" if text_column(table, i) else "---:" for i in _indices(table)]
   lines = [f"## {table.title}", ""]
-  headings = [_escaped(_inert(heading)) for heading in table.headings]
+  headings = [_escaped(inert(heading)) for heading in table.headings]
   for line in (headings, rule, *rows):
     lines.append(f"| {' | '.join(line)} |")
   for note in table.notes:
@@ -191,10 +191,10 @@ def _plain(cell: Any) -> Any:
     return ""
   if isinstance(value, float):
     return float(f"{value:.10g}")
-  return _inert(value) if isinstance(value, str) else value
+  return inert(value) if isinstance(value, str) else value
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
   """A text that no spreadsheet takes for a formula; numbers stay numbers."""
   try:
     float(text)
