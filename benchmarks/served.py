@@ -138,7 +138,7 @@ def serving(directory: pathlib.Path, *flags: str) -> Iterator[Served]:
 
 
 def _port(process: subprocess.Popen, log: pathlib.Path) -> int:
-  end = time.monotonic() + 120
+  end = time.monotonic() + 600
   while time.monotonic() < end and process.poll() is None:
     if found := re.search(r"serving at \S+:(\d+)/", log.read_text()):
       return int(found[1])

@@ -81,7 +81,19 @@ def test_what_is_no_run_is_told(tmp_path, content, message):
   assert message in str(caught.value)
 
 
-def test_metrics_that_are_no_numbers_are_told(tmp_path):
-  run = _make(tmp_path, metrics="step,score\n10,one\n")
-  with pytest.raises(errors.UserError, match="cannot be read: could not conv"):
+@pytest.mark.parametrize(
+  "metrics, message",
+  [
+    ("step,score\n10,one\n", "could not convert"),
+    ("\ufeffstep,score\n10,1\n", "line 2 has no step"),
+    ("step,score\n10,1\n,2\n", "line 3 has no step"),
+    ("step,score\nnan,1\n", "line 2 has no step"),
+    ("step,score\ninf,1\n", "line 2 has no step"),
+    ("step,score\n10,1,2\n", "float"),
+    ("step\n" + "9" * 200_000 + "\n", "field larger"),
+  ],
+)
+def test_metrics_that_are_no_numbers_are_told(tmp_path, metrics, message):
+  run = _make(tmp_path, metrics=metrics)
+  with pytest.raises(errors.UserError, match=f"cannot be read: .*{message}"):
     run.rows()

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tf_mmdrl.core import run_files, run_states
+from tf_mmdrl.core import errors, run_files, run_states
 
 _HEAD = "step,updates,episodes,evaluation_score"
 
@@ -94,3 +94,16 @@ def test_the_unit_over_time_is_told():
   ]
   old = [{"step": 5.0, "loss": 1.0}]  # written before there were units
   assert run_states.describe_unit(old) == []
+
+
+@pytest.mark.parametrize("steps", ["x", None, [], float("nan"), float("inf")])
+def test_settings_that_are_no_numbers_are_told(tmp_path, steps):
+  with pytest.raises(errors.UserError, match="schedule.steps .* no number"):
+    run_states.read(_run(tmp_path, "100,5,1,2.0", steps=steps))
+  with pytest.raises(errors.UserError, match="evaluation.enough .* no number"):
+    run_states.read(_run(tmp_path, "100,5,1,2.0", enough=steps))
+
+
+def test_a_count_that_is_none_is_none(tmp_path):
+  state = run_states.read(_run(tmp_path, "0,,,1.0", "100,nan,inf,2.0"))
+  assert state.counted == {"episodes": 0, "updates": 0}

@@ -7,6 +7,7 @@ needs no TensorFlow.
 import csv
 import io
 import json
+import math
 import pathlib
 from typing import (
   Any,
@@ -127,7 +128,9 @@ class RunFiles:
     try:
       # Training may be in the middle of a line.
       whole, newline, _ = self.metrics.read_text().rpartition("\n")
-      return parse_rows(whole + newline)
+      rows = parse_rows(whole + newline)
+      _require_steps(rows)
+      return rows
     except FileNotFoundError:
       return []
     except (OSError, ValueError, TypeError, csv.Error) as error:
@@ -148,6 +151,14 @@ def parse_rows(text: str) -> List[Row]:
     {name: float(cell) if cell else None for name, cell in row.items()}
     for row in csv.DictReader(io.StringIO(text))
   ]
+
+
+def _require_steps(rows: Sequence[Row]) -> None:
+  """Raises ValueError unless each row says at which step it was written."""
+  for line, row in enumerate(rows, 2):
+    step = row.get("step")
+    if step is None or not math.isfinite(step):
+      raise ValueError(f"line {line} has no step")
 
 
 def last(rows: Sequence[Row], column: str) -> Optional[float]:

@@ -1,10 +1,12 @@
 """Where a run stands, read from its files; needs no TensorFlow."""
 
+import math
 import os
 import pathlib
-from typing import Dict, List, NamedTuple, Optional, Sequence
+import sys
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from tf_mmdrl.core import run_files, run_records
+from tf_mmdrl.core import errors, run_files, run_records
 
 RUNNING, FINISHED, STOPPED = "running", "finished", "stopped"
 _LOCKS = pathlib.Path("/proc/locks")
@@ -43,21 +45,21 @@ def read(files: run_files.RunFiles) -> State:
   for row in rows:
     found = row.get("evaluation_score")
     if found is not None:
-      scores[int(row["step"] or 0)] = found
+      scores[int(row["step"])] = found
   best_step = max(scores, key=scores.__getitem__, default=None)
   best = None if best_step is None else scores[best_step]
   saved = run_records.checkpoints(files.checkpoints)
   logged = run_files.last(rows, "step") if rows else None
   step = max(int(logged or 0), max(saved, default=0))
-  steps = int(settings.get("schedule.steps", 0))
-  is_over = step >= steps or (
-    best is not None and best >= settings.get("evaluation.enough", float("inf"))
-  )
+  steps = int(_number(files, settings, "schedule.steps", 0))
+  enough = _number(files, settings, "evaluation.enough", sys.float_info.max)
+  is_over = step >= steps or (best is not None and best >= enough)
   activity = FINISHED if is_over else STOPPED
   counted: Dict[str, int] = {}
   if rows:
     for name in ("episodes", "updates"):
-      counted[name] = int(rows[-1].get(name) or 0)
+      count = rows[-1].get(name) or 0
+      counted[name] = int(count) if math.isfinite(count) else 0
   return State(
     files.identity(),
     RUNNING if is_written(files.path) else activity,
@@ -73,6 +75,18 @@ def read(files: run_files.RunFiles) -> State:
       if path.exists()
     ),
   )
+
+
+def _number(
+  files: run_files.RunFiles, settings: Dict[str, Any], name: str, default: float
+) -> float:
+  value = settings.get(name, default)
+  if not isinstance(value, (int, float)) or not math.isfinite(value):
+    raise errors.UserError(
+      f"the run in {str(files.path)!r} has {name} {value!r}, which is no"
+      " number; it was changed by hand"
+    )
+  return value
 
 
 def is_written(path: pathlib.Path) -> bool:
