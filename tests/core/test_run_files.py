@@ -69,6 +69,10 @@ def test_runs_are_found_below_a_directory_and_each_once(tmp_path):
       json.dumps({"config": {**_CONFIG, "system": {"seed": 1e400}}}),
       "has system.seed inf, which is no whole number",
     ),
+    (
+      json.dumps({"config": {**_CONFIG, "agent": {"name": "\x1b[2J"}}}),
+      r"names '\x1b[2J'",
+    ),
     ("[" * 100_000, "it is nested too deeply"),
     ('{"versions": null}', "its versions are None"),
   ],

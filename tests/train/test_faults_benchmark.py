@@ -16,6 +16,7 @@ import attacked  # noqa: E402
 import cut_runs  # noqa: E402
 import damaged_runs  # noqa: E402
 import full_disks  # noqa: E402
+import pieces  # noqa: E402
 
 
 def _outcome(code=0, shown="", errors=""):
@@ -128,6 +129,64 @@ def test_writes_below_a_place_are_seen(tmp_path):
   shown = attacked.run(["presets"], log, prepare=prepare).shown
   writes = [line for line in shown.splitlines() if line.startswith("writes")]
   assert writes == ["writes .", "writes a", "writes a"]
+
+
+def _three(known):
+  for name in "abc":
+    if name not in known:
+      yield name, {"number": len(known)}
+
+
+def test_what_is_done_is_kept_and_not_done_again(tmp_path):
+  path = tmp_path / "done"
+  journal = pieces.Journal(path, {"commit": "x"})
+  known = journal.known("kills")
+  # No time at all: nothing is begun.
+  assert not pieces.work(journal, "kills", _three(known), known, -1.0)
+  journal.add("kills", "a", {"number": 7}, seconds=1.0, load=2.0)
+  path.write_text(path.read_text() + '{"part": "kills", "na')  # it was cut
+  journal = pieces.Journal(path, {"commit": "x"})
+  known = journal.known("kills")
+  end = time.monotonic() + 100
+  assert pieces.work(journal, "kills", _three(known), known, end)
+  assert pieces.Journal(path, {"commit": "x"}).known("kills") == {
+    "a": {"number": 7},
+    "b": {"number": 1},
+    "c": {"number": 2},
+  }
+  assert [set(m) for m in journal.measured("kills")] == [
+    {"seconds", "load"}
+  ] * 3
+  assert journal.known("damages") == {}
+  # Another commit's is another's.
+  assert pieces.Journal(path, {"commit": "y"}).known("kills") == {}
+
+
+def test_turns_are_counted_together():
+  known = {
+    "CartPole": "a fingerprint",
+    "0 CartPole": dict(
+      hits=8,
+      lost=0,
+      silent=1,
+      tracebacks=0,
+      slowest=2.0,
+      phases={"playing": 8},
+      names={"CartPole": 8},
+    ),
+    "1 CartPole": dict(
+      hits=2,
+      lost=1,
+      silent=0,
+      tracebacks=3,
+      slowest=1.0,
+      phases={"playing": 1, "learning": 1},
+      names={"CartPole": 2},
+    ),
+  }
+  row = cut_runs.row(known, was_killed=True)
+  assert row[1:5] == (10, 1, 1, 3)
+  assert "learning 1, playing 9" in row.note and "CartPole: 10" in row.note
 
 
 @pytest.mark.slow

@@ -106,11 +106,10 @@ class RunFiles:
     """The environment, the agent and the seed of the run."""
     settings = self.settings()
     try:
-      return Identity(
-        str(settings["environment.name"]),
-        str(settings["agent.name"]),
-        int(settings["system.seed"]),
-      )
+      names = [
+        str(settings[name]) for name in ("environment.name", "agent.name")
+      ]
+      seed = int(settings["system.seed"])
     except KeyError as error:
       raise errors.UserError(
         f"the run in {str(self.path)!r} does not say its {error.args[0]}; it"
@@ -122,6 +121,13 @@ class RunFiles:
         f" {settings['system.seed']!r}, which is no whole number; it was"
         " changed by hand"
       ) from None
+    for name in names:
+      if not name.isprintable():  # a terminal would do what it says
+        raise errors.UserError(
+          f"the run in {str(self.path)!r} names {name!r}; it was changed by"
+          " hand"
+        )
+    return Identity(*names, seed)
 
   def rows(self) -> List[Row]:
     """The rows of metrics.csv; none if training has not written any yet."""

@@ -122,16 +122,43 @@ def check_config(files: RunFiles) -> None:
 
 
 def check_metrics(files: RunFiles) -> None:
-  """Raises if a row is another than when the checkpoint was made."""
+  """Raises if a row is another than when the checkpoint was made.
+
+  Rows that came later may follow, for the run may have gone on since then.
+  """
   found = newest(files)
   if found is None:
     return
   now = files.metrics.read_bytes() if files.metrics.exists() else b""
   if now.startswith(found.metrics):
+    line = _line_that_cannot_follow(files, found)
+  else:
+    both = found.metrics.split(b"\n"), now.split(b"\n")
+    pairs = enumerate(itertools.zip_longest(*both), 1)
+    line = next(i for i, (old, new) in pairs if old != new)
+  if line is None:
     return
-  pairs = itertools.zip_longest(found.metrics.split(b"\n"), now.split(b"\n"))
-  line = next(i for i, (old, new) in enumerate(pairs, 1) if old != new)
   raise errors.UserError(
     f"{str(files.metrics)!r} was changed in line {line} after the checkpoint of"
     f" step {found.step}; mmdrl train puts it back when the run goes on"
   )
+
+
+def _line_that_cannot_follow(files: RunFiles, found: Record) -> Optional[int]:
+  """The first line after those of a checkpoint that training did not write."""
+  settings, step = files.settings(), float(found.step)
+  steps = settings.get("schedule.steps")
+  # With phases that end with a game a run may go past its last step.
+  is_over = (
+    isinstance(steps, int)
+    and step >= steps
+    and settings.get("evaluation.at", "step") == "step"
+  )
+  rows = files.rows()
+  for line, row in enumerate(rows, 2):
+    if line > found.metrics.count(b"\n"):
+      later = row["step"] or 0.0
+      if is_over or later <= step:
+        return line
+      step = later
+  return None
