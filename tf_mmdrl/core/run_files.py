@@ -106,9 +106,8 @@ class RunFiles:
     """The environment, the agent and the seed of the run."""
     settings = self.settings()
     try:
-      names = [
-        str(settings[name]) for name in ("environment.name", "agent.name")
-      ]
+      environment = str(settings["environment.name"])
+      agent = str(settings["agent.name"])
       seed = int(settings["system.seed"])
     except KeyError as error:
       raise errors.UserError(
@@ -121,13 +120,13 @@ class RunFiles:
         f" {settings['system.seed']!r}, which is no whole number; it was"
         " changed by hand"
       ) from None
-    for name in names:
+    for name in (environment, agent):
       if not name.isprintable():  # a terminal would do what it says
         raise errors.UserError(
           f"the run in {str(self.path)!r} names {name!r}; it was changed by"
           " hand"
         )
-    return Identity(*names, seed)
+    return Identity(environment, agent, seed)
 
   def rows(self) -> List[Row]:
     """The rows of metrics.csv; none if training has not written any yet."""

@@ -45,7 +45,7 @@ def read(files: run_files.RunFiles) -> State:
   for row in rows:
     found = row.get("evaluation_score")
     if found is not None:
-      scores[int(row["step"])] = found
+      scores[int(row["step"] or 0)] = found
   best_step = max(scores, key=scores.__getitem__, default=None)
   best = None if best_step is None else scores[best_step]
   saved = run_records.checkpoints(files.checkpoints)
