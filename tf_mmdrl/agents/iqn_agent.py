@@ -95,7 +95,7 @@ ALGORITHM = algorithms.Algorithm(
   agent=IQNAgent,
   settings=Settings,
   shared={"network.num_particles": 64},
-  published={  # QR-DQN's, and Section 4's N, N', K and n
+  published={  # QR-DQN's; K and n are Section 3.1's, N and N' Dopamine's
     **qrdqn_agent.PUBLISHED,
     "network.num_particles": 64,
     "agent.target_particles": 64,

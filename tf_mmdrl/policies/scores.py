@@ -183,7 +183,7 @@ class MeanDeviation(Score):
 
 @dataclasses.dataclass(frozen=True)
 class Wang(Score):
-  """Wang's distortion: levels go to Phi(Phi^-1(tau) + eta) (IQN, Section 3.2).
+  """Wang's distortion: levels go to Phi(Phi^-1(tau) + eta) (IQN, Section 4).
 
   Attributes:
     eta: averse to risk if negative.
@@ -206,7 +206,7 @@ class Wang(Score):
 
 @dataclasses.dataclass(frozen=True)
 class CPW(Score):
-  """Cumulative probability weighting (IQN, Section 3.2).
+  """Cumulative probability weighting (IQN, Section 4).
 
   Levels go to tau^eta / (tau^eta + (1 - tau)^eta)^(1 / eta).
 
