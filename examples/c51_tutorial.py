@@ -26,6 +26,7 @@ from tf_agents.replay_buffers import tf_uniform_replay_buffer
 from tf_agents.trajectories import trajectory
 from tf_agents.utils import common
 
+from tf_mmdrl import evaluation
 from tf_mmdrl.agents import MMDQNAgent
 from tf_mmdrl.environments import make_environment
 from tf_mmdrl.networks import ParticleNetwork
@@ -94,17 +95,9 @@ AGENTS = {"c51": c51, "mmdqn": mmdqn}
 def average_return(act, num_episodes, seed):
   """The mean return of new episodes, each in an environment of its own."""
   env = make_environment(ENVIRONMENT, num_envs=num_episodes, seed=seed)
-  step = env.reset()
-  running = tf.ones([num_episodes])
-  returns = tf.zeros([num_episodes])
-  while tf.reduce_any(running > 0):
-    step = env.step(
-      act(tf.nest.map_structure(tf.constant, step)).action.numpy()
-    )
-    returns += running * step.reward
-    running *= tf.cast(~step.is_last(), tf.float32)
+  returns = evaluation.episode_returns(env, act)
   env.close()
-  return float(tf.reduce_mean(returns))
+  return float(returns.mean())
 
 
 def train(

@@ -21,6 +21,7 @@ from tf_agents.drivers import dynamic_step_driver
 from tf_agents.environments import tf_py_environment
 from tf_agents.replay_buffers import tf_uniform_replay_buffer
 
+from tf_mmdrl import evaluation
 from tf_mmdrl.agents import MMDQNAgent
 from tf_mmdrl.environments import make_environment
 from tf_mmdrl.networks import ParticleNetwork
@@ -68,18 +69,9 @@ def make_agent(env, seed, env_steps, agent_class=MMDQNAgent):
 def evaluate(policy, seed):
   """The mean score of EVALUATE_EPISODES episodes, one per environment."""
   env = make_environment("CartPole-v1", num_envs=EVALUATE_EPISODES, seed=seed)
-  act = tf.function(policy.action)
-  step = env.reset()
-  running = tf.ones([EVALUATE_EPISODES])
-  score = tf.zeros([EVALUATE_EPISODES])
-  while tf.reduce_any(running > 0):
-    step = env.step(
-      act(tf.nest.map_structure(tf.constant, step)).action.numpy()
-    )
-    score += running * step.reward
-    running *= tf.cast(~step.is_last(), tf.float32)
+  scores = evaluation.episode_returns(env, tf.function(policy.action))
   env.close()
-  return float(tf.reduce_mean(score))
+  return float(scores.mean())
 
 
 def train(seed=0, max_steps=60_000, agent_class=MMDQNAgent, show=print):

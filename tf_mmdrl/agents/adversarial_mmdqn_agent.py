@@ -67,7 +67,7 @@ class MonotoneMap(tf.Module):
 
 
 class MappedMMDLoss(Loss):
-  """The MMD of what a map makes of the particles; the map stays as it is.
+  """The MMD of particles seen through a map, which this does not train.
 
   Attributes:
     map: the map of returns.
@@ -141,7 +141,7 @@ class Adversary(auxiliary.Auxiliary):
     return [self.map.parameters]
 
   def loss(self, net: network.Network, batch: auxiliary.Batch) -> tf.Tensor:
-    """[B] -MMD^2 as a function of the map: twice its value, its gradient once.
+    """[B] losses of the map: -MMD^2, summed over both orders of its arguments.
 
     Args:
       net: not read.

@@ -28,7 +28,7 @@ class Batch(NamedTuple):
 
 
 class Auxiliary(tf.Module):
-  """Weights that the agent's loss has no gradient in, and their own loss.
+  """Weights that the agent's loss does not train, and their own loss.
 
   Attributes:
     optimizer: the optimizer of those weights.

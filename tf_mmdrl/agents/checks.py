@@ -32,7 +32,7 @@ def check_options(
 
 
 def check_kind(net, agent: str, example: str) -> None:
-  """Raises if TF-Agents' networks, or none, stand where particles are wanted.
+  """Raises if there is no network, or one of TF-Agents' that has no particles.
 
   Args:
     net: what was given as the network.

@@ -30,7 +30,7 @@ class Fractions(auxiliary.Auxiliary):
     self._entropy = entropy
 
   def weights(self, net: network.Network) -> Sequence[tf.Variable]:
-    """The proposal's, in the network's head."""
+    """The weights of the layer that proposes levels, in the head."""
     return net.head.proposal.trainable_weights
 
   def loss(self, net: network.Network, batch: auxiliary.Batch) -> tf.Tensor:
@@ -111,7 +111,7 @@ class FQFAgent(base.ReturnDistributionAgent):
 
 @dataclasses.dataclass(frozen=True)
 class Settings(algorithms.Settings):
-  """The fractions', and the loss's."""
+  """How fractions are proposed and learnt, and the loss's kappa."""
 
   kappa: float = qrdqn_agent.kappa_setting()
   embedding: int = settings.setting(

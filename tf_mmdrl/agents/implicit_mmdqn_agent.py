@@ -61,7 +61,7 @@ class ImplicitMMDQNAgent(base.ReturnDistributionAgent):
 
 @dataclasses.dataclass(frozen=True)
 class Settings(iqn_agent.Drawn):
-  """Draws, and MMDQN's kernel."""
+  """How particles are drawn, and MMDQN's kernel."""
 
   base: str = settings.setting(
     "uniform",

@@ -46,7 +46,7 @@ class IQNAgent(base.ReturnDistributionAgent):
 
 @dataclasses.dataclass(frozen=True)
 class Drawn(algorithms.Settings):
-  """What heads share whose particles are drawn; N is network.num_particles."""
+  """Settings of heads that draw particles; N is network.num_particles."""
 
   target_particles: int = settings.setting(
     64, "N': how many particles are drawn for the target of an update", low=1
@@ -72,7 +72,7 @@ class Drawn(algorithms.Settings):
 
 @dataclasses.dataclass(frozen=True)
 class Settings(Drawn):
-  """Draws, and the loss's."""
+  """How many particles are drawn, and the loss's kappa."""
 
   kappa: float = qrdqn_agent.kappa_setting()
 

@@ -151,7 +151,7 @@ class Settings(algorithms.Settings):
     return each, float(together)
 
   def numbers(self, returns: JointReturnDistribution) -> ReturnDistribution:
-    """Of what is still to come."""
+    """Distributions of the utility of what is still to come."""
     return returns.utility(self._score().utility)
 
   def _score(self) -> utilities.UtilityScore:

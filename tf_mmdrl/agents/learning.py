@@ -89,7 +89,7 @@ class Learning:
     return update
 
   def attempt(self, experience, weights) -> updates.Update:
-    """As `update`, but what is not finite stops nothing: all stays as it was.
+    """As `update`, but raises nothing: what is not finite changes nothing.
 
     For XLA, which cannot stop. There a choice between new and old values costs
     nothing, because it is made where the new ones are computed.

@@ -86,7 +86,7 @@ class Moment(NamedTuple):
 
 
 def change(optimizer, changed: streams.Change, is_first: tf.Tensor) -> None:
-  """Lets what an optimizer keeps follow a change of a weight.
+  """Rescales what an optimizer keeps of a weight, when the weight is rescaled.
 
   Args:
     optimizer: what moves the weight.

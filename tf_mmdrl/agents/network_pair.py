@@ -14,7 +14,7 @@ from tf_mmdrl.networks.units import with_unit
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NetworkPair:
-  """Two networks of one make; each has a `unit`.
+  """Two networks of the same layers; each has a `unit`.
 
   Attributes:
     online: what learns.
@@ -44,7 +44,7 @@ class NetworkPair:
     )
 
   def update_target(self, step: tf.Tensor, was_updated: tf.Tensor) -> None:
-    """Does so by `tau` after an update to a multiple of the period."""
+    """Moves it by `tau` if the period divides the number of updates."""
     replicas.when(
       was_updated & (step % self.period == 0),
       lambda: self.copy_to_target(self.tau),

@@ -1,4 +1,4 @@
-"""Weights, by the optimizer that moves them."""
+"""Weights, grouped by the optimizer that updates them."""
 
 from typing import List, NamedTuple, Optional, Sequence
 

@@ -55,7 +55,7 @@ class Transition(NamedTuple):
 
 
 class Steps(NamedTuple):
-  """What n steps come to, without observations.
+  """n steps summed up to one transition, without observations.
 
   Attributes:
     reward: [B] n-step reward.

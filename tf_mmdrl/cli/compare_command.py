@@ -3,7 +3,7 @@
 import argparse
 from typing import List, Tuple
 
-from tf_mmdrl.cli import output
+from tf_mmdrl.cli import output, run_argument
 from tf_mmdrl.core import errors, notices, run_files
 
 EXAMPLE = "mmdrl compare runs/sweep --last 3"
@@ -12,12 +12,7 @@ PAGE = "docs/reports.md"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl compare`."""
-  parser.add_argument(
-    "runs",
-    metavar="RUN",
-    nargs="+",
-    help="run directories, or directories that hold them",
-  )
+  run_argument.add_several(parser)
   parser.add_argument(
     "--last",
     metavar="K",

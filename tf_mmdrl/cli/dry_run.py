@@ -4,7 +4,7 @@ import pathlib
 from typing import List, Tuple
 
 from tf_mmdrl.cli import output
-from tf_mmdrl.core import run_records
+from tf_mmdrl.core import run_files, run_records
 from tf_mmdrl.train import config as configs
 
 _SECONDS = 2.0  # of the speed test, besides the time to compile
@@ -59,7 +59,8 @@ def show(config: configs.Config, path: pathlib.Path) -> None:
 
 
 def _state(path: pathlib.Path) -> str:
-  if not (path / "config.json").exists():
+  files = run_files.RunFiles(path)
+  if not files.config_file.exists():
     return "which would be new"
-  steps = run_records.checkpoints(path / "checkpoints")
+  steps = run_records.checkpoints(files.checkpoints)
   return f"which would go on at step {max(steps, default=0):,}"

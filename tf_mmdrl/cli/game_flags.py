@@ -60,9 +60,10 @@ def check(args: argparse.Namespace, *, is_run: bool = True) -> None:
     is_run: whether `args.path` may be a run.
   """
   path: pathlib.Path = args.path
-  if is_run and not (path / "config.json").exists():
+  files = run_files.RunFiles(path)
+  if is_run and not files.config_file.exists():
     if not directories.versions(path):
-      run_files.RunFiles(path).settings()
+      files.settings()  # says that there is no run
   elif not is_run:
     directories.find(path, args.version)
   configs.check(configs.Config(), _settings(args))

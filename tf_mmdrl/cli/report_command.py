@@ -4,7 +4,7 @@ import argparse
 import pathlib
 from typing import List
 
-from tf_mmdrl.cli import output, parsing
+from tf_mmdrl.cli import output, parsing, run_argument
 from tf_mmdrl.core import errors, notices, plotting, run_files
 
 EXAMPLE = "mmdrl report runs -o report"
@@ -13,12 +13,7 @@ PAGE = "docs/reports.md"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl report`."""
-  parser.add_argument(
-    "runs",
-    metavar="RUN",
-    nargs="*",
-    help="run directories, or directories that hold them",
-  )
+  run_argument.add_several(parser, "*")
   parser.add_argument(
     "-o",
     "--output",

@@ -1,4 +1,4 @@
-"""The argument RUN of commands that read a run, and what it may import."""
+"""The argument RUN of commands that read runs, and what they may import."""
 
 import argparse
 import pathlib
@@ -16,6 +16,16 @@ def add(parser: argparse.ArgumentParser) -> None:
   """Adds RUN and --import."""
   parser.add_argument("directory", metavar="RUN", help="the run's directory")
   add_import(parser)
+
+
+def add_several(parser: argparse.ArgumentParser, nargs: str = "+") -> None:
+  """Adds RUN, of which there may be several."""
+  parser.add_argument(
+    "runs",
+    metavar="RUN",
+    nargs=nargs,
+    help="run directories, or directories that hold them",
+  )
 
 
 def add_import(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ import argparse
 import signal
 import threading
 
-from tf_mmdrl.cli import quiet
+from tf_mmdrl.cli import quiet, run_argument
 from tf_mmdrl.core import errors, run_files
 
 EXAMPLE = "mmdrl tensorboard runs"
@@ -13,12 +13,7 @@ PAGE = "docs/reports.md"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl tensorboard`."""
-  parser.add_argument(
-    "runs",
-    metavar="RUN",
-    nargs="+",
-    help="run directories, or directories that hold them",
-  )
+  run_argument.add_several(parser)
   parser.add_argument(
     "--port",
     type=int,

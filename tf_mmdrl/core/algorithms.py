@@ -83,11 +83,11 @@ class Settings(settings.Group):
     return False
 
   def score(self, score: Any) -> Any:
-    """A score of numbers as one of what the head emits; see `policies`."""
+    """Makes a score of numbers one of what the head emits; see `policies`."""
     return score
 
   def worth(self, scores: Any) -> Any:
-    """What games are worth whose scores are vectors.
+    """What games with vector scores are worth.
 
     Args:
       scores: [K, D] array.
@@ -98,7 +98,7 @@ class Settings(settings.Group):
     raise NotImplementedError
 
   def numbers(self, returns: Any) -> Any:
-    """Return distributions as such of numbers: of a utility, if joint."""
+    """Distributions of numbers; of the utility, where returns are vectors."""
     return returns
 
 

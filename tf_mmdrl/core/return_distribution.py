@@ -51,7 +51,7 @@ class ReturnDistribution(NamedTuple):
     return tf.sqrt(tf.reduce_sum(self.weights() * centred, axis=-1))
 
   def particle_at(self, share: tf.Tensor) -> tf.Tensor:
-    """The particle where the weights before it add up to a share of all.
+    """The particle at which the cumulated weights exceed a share of all.
 
     Args:
       share: [...] in [0, 1); uniform draws give draws of the distribution.

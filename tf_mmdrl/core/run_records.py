@@ -1,4 +1,4 @@
-"""Holds a run's records to what its newest checkpoint says of them.
+"""Compares a run's records with what its newest checkpoint says of them.
 
 `config.json` and `metrics.csv` are for people to read, and people may change
 them. A checkpoint has both, under its checksums. Needs no TensorFlow.
@@ -53,7 +53,7 @@ def name_of(step: int) -> str:
 
 
 def step_of(name: str) -> Optional[int]:
-  """The step of a checkpoint's directory; None if that is none's name."""
+  """The step of a checkpoint's directory; None if it has another name."""
   if not name.isdecimal():
     return None
   step = int(name)

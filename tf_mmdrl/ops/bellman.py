@@ -8,7 +8,7 @@ from tf_mmdrl.core.return_distribution import ReturnDistribution
 
 
 class NStep(NamedTuple):
-  """What n steps of a trajectory come to.
+  """n steps of a trajectory, summed up to one transition.
 
   Attributes:
     reward: [B] or [B, D] discounted sum of rewards, up to the horizon.

@@ -22,7 +22,7 @@ _FEW = 8192
 
 
 class Geometry(NamedTuple):
-  """What a convolution of pictures of one size comes to.
+  """Where a convolution of pictures of one size puts its kernel.
 
   Attributes:
     edges: ((top, bottom), (left, right)) zeros to pad with.

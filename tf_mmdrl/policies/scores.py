@@ -24,7 +24,7 @@ _BISECTIONS = 24  # halvings of [0, 1]: float32's digits
 
 
 class Draws(enum.Enum):
-  """Which uniform draws a score wants."""
+  """Which uniform draws a score needs."""
 
   NONE = "none"
   EACH_STEP = "each step"  # [B, A]

@@ -38,7 +38,7 @@ def may_start(step_type: np.ndarray, discount: np.ndarray) -> np.ndarray:
 
 
 class FrameReplay:
-  """Replay of B environments' steps; the TF-Agents face is on top of this.
+  """Replay of B environments' steps; the TF-Agents buffer is built on it.
 
   Every public method may be called from any thread.
 

@@ -132,7 +132,7 @@ class FrameReplayBuffer(replay_buffer.ReplayBuffer):
     return self.replay.sampler.num_open
 
   def add_steps(self, steps: Sequence[trajectory.Trajectory]) -> None:
-    """Adds what `add_batch` would one by one, now; nothing if one is wrong.
+    """Adds several steps at once, or none of them if one does not fit.
 
     Args:
       steps: steps of all environments, [B, ...] arrays, in the order of time.

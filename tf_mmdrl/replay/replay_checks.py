@@ -76,7 +76,7 @@ def check_steps(
   wanted: Sequence[np.ndarray],
   names: List[str],
 ) -> None:
-  """Raises unless each of some steps is one of every environment.
+  """Raises unless every step has one item for each environment.
 
   Args:
     steps: what came: for each step one array for each field.

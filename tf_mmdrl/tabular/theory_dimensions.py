@@ -1,4 +1,4 @@
-"""Theorem 3 in R^D: its rate does not know the dimension.
+"""Theorem 3 in R^D: its bound does not depend on the dimension.
 
 The target is the standard normal in R^D. Its mean embedding by a Gaussian
 kernel is known, so the MMD of n particles to it is exact. The paper's remark

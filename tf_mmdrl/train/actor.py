@@ -176,7 +176,7 @@ class Actor:
   def restored(
     self, plain: Dict[str, Any], environment: EnvironmentState
   ) -> ActorState:
-    """The state that `save` gave these of."""
+    """The state from which `save` made these."""
     self.environment.set_state(environment)
     return ActorState(
       plain["step"],

@@ -1,4 +1,4 @@
-"""Digests of what environments gave: equal ones went the same course."""
+"""Digests of what environments returned; equal games have equal digests."""
 
 import hashlib
 import zlib
