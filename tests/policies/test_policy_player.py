@@ -79,7 +79,7 @@ def test_the_same_seed_and_number_give_the_same_actions():
   assert np.any(one(step, 0.3, 8) != another(step, 0.3, 8))
 
 
-def test_noise_is_fresh_for_every_choice_and_off_in_judgement():
+def test_noise_is_fresh_for_every_choice_and_off_in_evaluation():
   net = _network(noisy_layers=True)
   noisy = ArrayPlayer(Player(net, 3, noisy=True).act, 3)
   quiet = ArrayPlayer(Player(net, 3).act, 3)

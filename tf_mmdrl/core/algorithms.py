@@ -193,10 +193,12 @@ def is_ours(name: str) -> bool:
 def check_name(name: str) -> None:
   """Raises if there is no such name; imports nothing."""
   # Ours first: to list what other packages bring takes time.
-  if is_ours(name) or plugins.is_place(name):
+  if is_ours(name) or plugins.is_place(name) or name in names():
     return
-  if name not in names():
-    raise errors.unknown_name("agent", name, names())
+  error = errors.unknown_name("agent", name, names())
+  if not errors.nearest(name, names()):
+    error = errors.UserError(f"{error}; one of your own is MODULE:NAME")
+  raise error
 
 
 def _entry_points() -> Dict[str, importlib.metadata.EntryPoint]:
