@@ -70,3 +70,10 @@ def test_the_picture_shows_every_room():
   rooms, _, arrows = page.partition("## Rooms")[2].partition("```\n```")
   assert sorted(re.findall(r"^(\w+)/ ", rooms, re.MULTILINE)) == _packages()
   assert set(re.findall(r"\w+", arrows.partition("```")[0])) == set(_packages())
+
+
+def test_no_file_name_occurs_twice():
+  paths = [path for path in _ROOT.rglob("*.py") if path.name != "__init__.py"]
+  names = [path.name for path in paths]
+  assert len(names) > 200
+  assert {name for name in names if names.count(name) > 1} == set()
