@@ -167,7 +167,7 @@ class _RootParser(parsing.Parser):
       *output.wrapped(" ".join(others), "  others: ", "    "),
       "",
       "example: mmdrl train --env CartPole-v1",
-      "of one command: mmdrl COMMAND --help; of all: mmdrl --help-all",
+      "more: mmdrl [COMMAND] --help, --help-all",
       f"documentation: {self.page}",
     ]
     return "\n".join(lines) + "\n"
