@@ -6,7 +6,7 @@ from typing import List, NamedTuple, Sequence
 import numpy as np
 
 from tf_mmdrl.core.errors import UserError
-from tf_mmdrl.replay import arrays, shards
+from tf_mmdrl.replay import shards
 from tf_mmdrl.replay.frame_replay import FrameReplay
 
 
@@ -76,31 +76,18 @@ def draw(
       [replay.num_filled for replay in replays],
     )
     weights = samplers[0].weights(found.probabilities, num_open, beta)
-    ids = np.empty_like(found.slots)
-    for index, where in shards.parts(found.shards, len(replays)):
-      ids[where] = replays[index].ids(found.slots[where])
-    values = _read(replays, ids, found.shards, num_steps, ends)
+    (ids,) = shards.put_together(
+      found.shards,
+      len(replays),
+      lambda index, where: [replays[index].ids(found.slots[where])],
+    )
+    values = shards.put_together(
+      found.shards,
+      len(replays),
+      lambda index, where: replays[index].read(
+        ids[where], num_steps, ends=ends
+      ),
+    )
   ids = ids * len(replays) + found.shards
-  return Draw(values, ids, found.probabilities.astype(np.float32), weights)
-
-
-def _read(
-  replays: Sequence[FrameReplay],
-  ids: np.ndarray,
-  owned: np.ndarray,
-  num_steps: int,
-  ends: bool,
-) -> List[np.ndarray]:
-  """The sequences that start at ids [K, B] of the replays `owned`."""
-  if len(replays) == 1:
-    return replays[0].read(ids, num_steps, ends=ends)  # spares a copy
-  values: List[np.ndarray] = []
-  for index, where in shards.parts(owned, len(replays)):
-    read = replays[index].read(ids[where], num_steps, ends=ends)
-    if not values:
-      values = [
-        arrays.empty([*ids.shape, *part.shape[1:]], part.dtype) for part in read
-      ]
-    for all_of_them, part in zip(values, read, strict=True):
-      all_of_them[where] = part
-  return values
+  probabilities = found.probabilities.astype(np.float32)
+  return Draw(list(values), ids, probabilities, weights)

@@ -11,7 +11,7 @@ from typing import Any, Dict, NamedTuple, Protocol, Sequence, Tuple
 import numpy as np
 
 from tf_mmdrl.core.errors import UserError
-from tf_mmdrl.replay.shards import edges, owners, parts
+from tf_mmdrl.replay.shards import edges, owners, put_together
 from tf_mmdrl.replay.sum_tree import SumTree
 
 # A priority of zero would never be seen again (the epsilon of Schaul et al.).
@@ -170,12 +170,14 @@ class UniformSampler:
   ) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shards and slots of picks among those ever used, and which are open."""
     shards = owners(bounds, picks)
-    slots, hit = np.empty_like(picks), np.empty(picks.shape, bool)
-    for index, where in parts(shards, len(samplers)):
-      sampler, count = samplers[index], filled[index]
-      rows, places = np.divmod(picks[where] - bounds[index], count)
-      chosen = rows * sampler._max_length + places
-      slots[where], hit[where] = chosen, sampler._open[chosen]
+
+    def of_shard(index, where):
+      sampler, inside = samplers[index], picks[where] - bounds[index]
+      rows, places = np.divmod(inside, filled[index])
+      slots = rows * sampler._max_length + places
+      return slots, sampler._open[slots]
+
+    slots, hit = put_together(shards, len(samplers), of_shard)
     return shards, slots, hit
 
 
@@ -229,11 +231,13 @@ class PrioritizedSampler:
     points = shares * total
     # Rounding may push a point past the end: back into the last shard.
     shards = owners(bounds, np.minimum(points, np.nextafter(total, 0)))
-    slots, weights = np.empty(shape, np.int64), np.empty(shape, np.float32)
-    for index, where in parts(shards, len(samplers)):
+
+    def of_shard(index, where):
       inside = points[where] - bounds[index]
       found = samplers[index]._tree.find(inside.reshape([-1]))
-      slots[where], weights[where] = (p.reshape(inside.shape) for p in found)
+      return [part.reshape(inside.shape) for part in found]
+
+    slots, weights = put_together(shards, len(samplers), of_shard)
     return Found(shards, slots, weights / total)
 
   @staticmethod
