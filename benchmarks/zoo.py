@@ -31,9 +31,10 @@ with quiet.loading():
 _MINATAR = ("asterix", "breakout", "freeway", "seaquest", "space-invaders")
 TRAIN = {
   f"minatar-{game}": "mmdrl train --preset quickstart --env MinAtar/"
-  f"{game.title().replace('-', '')} --seed 0 --steps 200000"
+  f"{game.title().replace('-', '')} --seed 101 --steps 200000"
   for game in _MINATAR
 }
+TRAIN["minatar-breakout"] += " --set agent.unit=auto:3"
 for _name, _env, _steps in (
   ("cartpole", "CartPole-v1", 60_000),
   ("lunarlander", "LunarLander-v3", 100_000),

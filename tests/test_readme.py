@@ -58,6 +58,16 @@ def test_figures_that_differ_are_seen():
   assert _agrees("388", "387.5 +-  77") and not _agrees("7.5", "387.5")
 
 
+def test_the_picture_at_the_top_moves():
+  target = re.search(r"!\[[^\]]*\]\(([^)]+)\)", _README)[1]
+  picture = (_ROOT / target).read_bytes()
+  frames = picture.count(b"\x21\xf9\x04")  # GIF's graphic control extension
+  assert picture[:6] == b"GIF89a" and frames >= 50
+  assert b"NETSCAPE2.0" in picture  # over and over
+  command = re.search(r"`mmdrl watch ([^`]*)`", _README)[1].split()
+  assert command[command.index("-o") + 1] == pathlib.Path(target).name
+
+
 def _blocks(language):
   return re.findall(rf"^```{language}\n(.*?)^```$", _README, re.M | re.S)
 

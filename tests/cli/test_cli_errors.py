@@ -40,6 +40,8 @@ _FLAGS = {
   "train --lr 1": "--lr; did you mean --set optimizer.learning_rate",
   "train --xyzzy": "unknown flag --xyzzy; see mmdrl train --help-all",
   "train twice": "mmdrl train: there is no place for 'twice'",
+  "inspect --setings": "unknown flag --setings; did you mean --settings?",
+  "watch --output=x": "required: RUN; see mmdrl watch --help",
   "export": "required: RUN; see mmdrl export --help",
   "export x --format onx": "invalid choice: 'onx'",
   "serve x --port many": "invalid int value: 'many'; see mmdrl serve --help",
@@ -76,6 +78,15 @@ def test_wrong_flags_are_one_line(line, capsys):
   assert stop.value.code == main.EXIT_BAD_INPUT
   error = capsys.readouterr().err
   assert _FLAGS[line] in error and error.count("\n") == 1
+
+
+def test_an_interrupt_is_one_line_from_the_first_moment(monkeypatch, capsys):
+  def interrupted(*_):
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr(main, "load", interrupted)  # before any option is known
+  assert main.main(["ls"]) == main.EXIT_INTERRUPTED
+  assert capsys.readouterr().err == "mmdrl: interrupted\n"
 
 
 def test_without_a_word_help_is_shown(capsys):

@@ -10,7 +10,7 @@ import importlib
 import io
 import os
 import sys
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from absl import logging  # noqa: F401  (its flags: --verbosity, --logtostderr)
 
@@ -74,7 +74,12 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
   # A name that cannot be printed as it is, of a file say, is printed otherwise.
   if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
     sys.stdout.reconfigure(errors="backslashreplace")
-  argv = sys.argv[1:] if argv is None else list(argv)
+  words = sys.argv[1:] if argv is None else list(argv)
+  return _outcome(lambda: _run(words))
+
+
+def _run(argv: List[str]) -> int:
+  """Finds the command and runs it."""
   parser = root_parser()
   if not argv:
     print(parser.format_help(), end="")
@@ -95,7 +100,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     chosen.refuse(unknown)
   if name is None:
     parser.error("a command is wanted")
-  return _outcome(lambda: args.run(args))
+  return args.run(args)
 
 
 def _outcome(run: Callable[[], int]) -> int:

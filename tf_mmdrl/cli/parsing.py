@@ -4,6 +4,7 @@ Options of a group called `MORE` are shown by `--help-all` alone.
 """
 
 import argparse
+import sys
 import textwrap
 from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence
 
@@ -29,6 +30,7 @@ class Parser(argparse_flags.ArgumentParser):
   def __init__(self, **keywords: Any):
     keywords.setdefault("formatter_class", _Formatter)
     super().__init__(**keywords)
+    self._given: Sequence[str] = ()
     self.add_argument(
       "--help-all",
       action=_HelpAll,
@@ -39,6 +41,11 @@ class Parser(argparse_flags.ArgumentParser):
     for action in self._actions:  # everybody knows -h; few want absl's flags
       if {"--help", "--helpfull"} & set(action.option_strings):
         action.help = argparse.SUPPRESS
+
+  def parse_known_args(self, args=None, namespace=None) -> Any:
+    """As argparse's; keeps the words for `error`."""
+    self._given = sys.argv[1:] if args is None else list(args)
+    return super().parse_known_args(args, namespace)
 
   def add_subparsers(self, **keywords: Any) -> Any:
     """As argparse's, which would take the usage for the program's name."""
@@ -84,6 +91,9 @@ class Parser(argparse_flags.ArgumentParser):
 
   def error(self, message: str) -> NoReturn:
     """One line, and where to look, unless it says that already."""
+    wrong = [word for word in self._given if self._is_wrong(word)]
+    if wrong and "required" in message:  # a misspelt flag is the likelier cause
+      self.refuse(wrong)
     hint = "" if message.endswith("?") else f"; see {self.prog} --help"
     self.exit(2, f"{self.prog}: {message}{hint}\n")
 
@@ -115,6 +125,12 @@ class Parser(argparse_flags.ArgumentParser):
       for action in self._actions
       if action.option_strings and action.help is not argparse.SUPPRESS
     ]
+
+  def _is_wrong(self, word: str) -> bool:
+    """Whether it is a flag that there is not, also not in part."""
+    name = word.partition("=")[0]
+    known = self._option_string_actions
+    return name.startswith("--") and not any(f.startswith(name) for f in known)
 
   def _flags(self) -> List[str]:
     return [f for action in self.options() for f in action.option_strings]

@@ -164,8 +164,9 @@ def write_video(
   """
   imageio = return_histograms.require("imageio.v2")
   draw = return_histograms.drawer(moments, names)
+  options = {"loop": 0} if path.suffix == ".gif" else {}  # 0: over and over
   try:
-    with imageio.get_writer(path, fps=_FRAMES_PER_SECOND) as video:
+    with imageio.get_writer(path, fps=_FRAMES_PER_SECOND, **options) as video:
       for count, moment in enumerate(moments, 1):
         video.append_data(draw([moment]))
         done(count)
