@@ -101,7 +101,7 @@ setuptools.setup(
   python_requires=">=3.10,<3.12",
   install_requires=INSTALL_REQUIRES,
   extras_require=EXTRAS,
-  entry_points={"console_scripts": ["mmdrl = tf_mmdrl.cli.main:main"]},
+  entry_points={"console_scripts": ["mmdrl = tf_mmdrl.__main__:main"]},
   classifiers=[
     "Development Status :: 3 - Alpha",
     "Intended Audience :: Science/Research",

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tf_mmdrl import __main__
 from tf_mmdrl.cli import main
 from tf_mmdrl.core import optional
 
@@ -86,6 +87,9 @@ def test_an_interrupt_is_one_line_from_the_first_moment(monkeypatch, capsys):
 
   monkeypatch.setattr(main, "load", interrupted)  # before any option is known
   assert main.main(["ls"]) == main.EXIT_INTERRUPTED
+  assert capsys.readouterr().err == "mmdrl: interrupted\n"
+  monkeypatch.setattr(main, "main", interrupted)
+  assert __main__.main() == main.EXIT_INTERRUPTED
   assert capsys.readouterr().err == "mmdrl: interrupted\n"
 
 

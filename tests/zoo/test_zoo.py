@@ -1,6 +1,7 @@
 """The zoo: what it says of its policies is so, and they play."""
 
 import argparse
+import pathlib
 import shlex
 import shutil
 
@@ -133,9 +134,12 @@ def test_unknown_names_are_told(command, capsys):
   assert said.count("\n") == 1
 
 
-def test_the_command_lists_and_shows_them(capsys):
+def test_the_command_lists_and_shows_them(capsys, monkeypatch):
+  monkeypatch.setenv("COLUMNS", "80")
   assert main.main(["zoo"]) == 0
   listed = capsys.readouterr().out
+  page = pathlib.Path(zoo.__file__).parents[2] / "docs" / "zoo.md"
+  assert listed in page.read_text()
   for name, entry in _ENTRIES.items():
     assert f"zoo:{name}" in listed and f"{entry.score:.2f}" in listed
   assert main.main(["zoo", "zoo:cartpole"]) == 0
