@@ -303,6 +303,8 @@ def test_geometric_mixture_of_many_particles(mode):
 
 
 _MANY = {
+  "unrectified-1.25": kernels.unrectified(1.25),
+  "unrectified-1.5": kernels.unrectified(1.5),
   "multiquadric": kernels.multiquadric(4.0),
   "laplace": kernels.laplace(2.0),
   "energy": kernels.unrectified(1.0),

@@ -4,11 +4,11 @@
 
   spectral  O(N)        Gaussian kernels and multiquadrics (see `spectral`)
   sorted    O(N log N)  Laplace kernels, and the unrectified kernel of order 1
-                        (see `laplace`, and `energy`, which counts pairs where
-                        there are few)
+                        (see `laplace` and `energy`)
   pairwise  O(N^2)      every kernel, estimator and dimension (see `pairwise`)
-  signed    O(N^2)      vectors, in their own dtype: five times as fast, and
-                        exact to 1e-7 of the kernel's values
+  signed    O(N^2)      in the particles' own dtype, several times as fast:
+                        vectors, exact to 1e-7 of the kernel's values, and
+                        unrectified kernels, more exact (see `unrectified`)
 """
 
 import enum
@@ -28,6 +28,7 @@ from tf_mmdrl.ops import (
   spectra,
   spectral,
   turns,
+  unrectified,
 )
 from tf_mmdrl.ops.discrepancy import Discrepancy
 
@@ -59,8 +60,10 @@ _FEW_TO_SORT = 128
 _FEW_TO_SORT_BY_XLA = 1024
 # Bandwidths of one grid of frequencies lie within this factor of each other.
 _OCTAVE = 256.0
-# Below this many, the spectral way computes in float64.
+# Below this many, the spectral way computes in float64, as pairs do.
 _FEW_FOR_FLOAT32 = 64
+# Orders of unrectified kernels whose slope is made of square roots.
+_OF_ROOTS = (1.25, 1.5, 1.75)
 # A block of frequencies costs about as much as this many particles' pairs.
 _PARTICLES_PER_BLOCK = 8
 
@@ -148,11 +151,10 @@ def _choose(kernel, x, y, estimator, method, by_xla, uniform):
   if method is Method.AUTO:
     few = _FEW_TO_SORT_BY_XLA if by_xla else _FEW_TO_SORT
     is_absolute = kernel == kernels.Unrectified(1.0) and Method.SORTED in ways
-    if is_absolute and num_x + num_y <= few:  # by pairs, in a way of its own
-      return lambda *args: energy.discrepancy_by_pairs(
-        *args[:-1], with_weights=args[-1], uniform=uniform
-      )
-    method = _fastest(kernel, x, num_x + num_y, ways)
+    if is_absolute and num_x + num_y <= few:
+      method = Method.SIGNED
+    else:
+      method = _fastest(kernel, x, num_x + num_y, ways)
   if method is Method.PAIRWISE:
     return lambda *args: _pairwise(kernel, estimator, *args)
   if method not in ways:
@@ -164,6 +166,10 @@ def _choose(kernel, x, y, estimator, method, by_xla, uniform):
   if method is Method.SPECTRAL:
     sine = phases.series_sine if by_xla else phases.library_sine
     return lambda *args: _spectral(kernel, sine, *args)
+  if method is Method.SIGNED and x.shape.rank == 2:
+    return lambda *args: unrectified.discrepancy(
+      *args[:-1], alpha=kernel.alpha, with_weights=args[-1], uniform=uniform
+    )
   if method is Method.SIGNED:
     return lambda *args: pairwise.signed_discrepancy(
       *args[:-1], kernel=kernel, order=turns.order(num_x, num_y)[0]
@@ -181,7 +187,10 @@ _SERVED = {
     "[B, N] particles with Laplace kernels and the unrectified kernel of order"
     " 1"
   ),
-  Method.SIGNED: "[B, N, D] particles with kernels of distances",
+  Method.SIGNED: (
+    "[B, N, D] particles with kernels of distances, and on [B, N] particles"
+    " with unrectified kernels of order 1 and, in float32, 1.25, 1.5 and 1.75"
+  ),
 }
 
 
@@ -193,17 +202,25 @@ def _ways(kernel: kernels.Kernel, x: tf.Tensor) -> Tuple[Method, ...]:
     return (Method.SPECTRAL,)
   if isinstance(kernel, kernels.Multiquadric) and x.dtype == tf.float32:
     return (Method.SPECTRAL,)
-  if isinstance(kernel, kernels.Laplace) or kernel == kernels.Unrectified(1.0):
+  if isinstance(kernel, kernels.Laplace):
     return (Method.SORTED,)
+  if kernel == kernels.Unrectified(1.0):
+    return Method.SORTED, Method.SIGNED
+  if isinstance(kernel, kernels.Unrectified) and x.dtype == tf.float32:
+    return (Method.SIGNED,) if kernel.alpha in _OF_ROOTS else ()
   return ()
 
 
 def _fastest(kernel, x, count: int, ways: Tuple[Method, ...]) -> Method:
   """The fastest of these ways, or pair by pair, for this many particles."""
-  if Method.SIGNED in ways:
+  if x.shape.rank == 3 and ways:
     return Method.SIGNED if x.dtype == tf.float32 else Method.PAIRWISE
-  is_gaussian = isinstance(kernel, kernels.GaussianMixture)
-  few = _FEW_PARTICLES if is_gaussian else _FEW_TO_SORT
+  if isinstance(kernel, kernels.GaussianMixture):
+    few = _FEW_PARTICLES
+  elif isinstance(kernel, kernels.Unrectified) and kernel.alpha != 1:
+    few = _FEW_FOR_FLOAT32
+  else:
+    few = _FEW_TO_SORT
   return ways[0] if ways and count > few else Method.PAIRWISE
 
 

@@ -13,7 +13,7 @@ from tf_mmdrl.ops.kernels.kernel import Kernel, Properties
 from tf_mmdrl.ops.kernels.laplace_kernel import Laplace
 from tf_mmdrl.ops.kernels.multiquadric_kernel import Multiquadric
 from tf_mmdrl.ops.kernels.sum_kernel import Sum, weighted_sum
-from tf_mmdrl.ops.kernels.unrectified_kernel import Unrectified
+from tf_mmdrl.ops.kernels.unrectified_kernel import Unrectified, power
 
 exp_prod = ExpProd
 laplace = Laplace
@@ -36,6 +36,7 @@ __all__ = [
   "laplace",
   "merged",
   "multiquadric",
+  "power",
   "smooth_energy",
   "unrectified",
   "weighted_sum",

@@ -41,13 +41,13 @@ class Unrectified(kernel.Kernel):
       return -statistic, -tf.ones_like(statistic)
     positive = statistic > 0
     safe = tf.where(positive, statistic, tf.ones_like(statistic))
-    power = _power(safe, self.alpha / 2)
-    power = tf.where(positive, power, tf.zeros_like(power))
-    return -power, -(self.alpha / 2) * power / safe
+    size = power(safe, self.alpha / 2)
+    size = tf.where(positive, size, tf.zeros_like(size))
+    return -size, -(self.alpha / 2) * size / safe
 
 
-def _power(values: tf.Tensor, exponent: float) -> tf.Tensor:
-  """Positive values to a power; by roots where they do, which are faster."""
+def power(values: tf.Tensor, exponent: float) -> tf.Tensor:
+  """Values to a power; by roots where they do, which are faster."""
   root = tf.sqrt(values)
   if exponent == 0.5:
     return root
