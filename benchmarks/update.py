@@ -6,8 +6,8 @@ Batch 32, 6 actions, 200 particles (51 atoms for C51), the Nature network or
 MinAtar's. All are updated in turn in one process, called as a TF-Agents user
 does, so that the ratios mean something on a busy machine. TF-Agents' agents are
 compiled as a graph and with XLA. Ours are as they come, which is what
-`agents/compiling.py` takes to be fastest here; rows of MMDQN compiled otherwise
-show whether it is. The first call, which traces and compiles, is timed too.
+`agents/compiling.py` takes to be fastest here (the second line says what that is);
+rows of MMDQN compiled otherwise show whether it is. The first call, which traces and compiles, is timed too.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from tf_agents.trajectories import time_step, trajectory
 from tf_agents.utils import common
 
 from tf_mmdrl import agents, losses
-from tf_mmdrl.agents import base
+from tf_mmdrl.agents import base, compiling
 from tf_mmdrl.networks import ReturnNetwork, heads, implicit_heads, torsos
 from tf_mmdrl.ops import convolution
 
@@ -142,6 +142,24 @@ def updates(task, batch):
   return calls
 
 
+def rule(task) -> str:
+  """What XLA compiles of this network's updates, if nobody says."""
+  net = ReturnNetwork(
+    task.observation,
+    ACTION,
+    heads.particles(PARTICLES),
+    conv_layer_params=task.conv_layer_params,
+    fc_layer_params=task.fc_layer_params,
+  )
+  net.create_variables()
+  plan = compiling.resolve(None, net)
+  if plan.whole:
+    return "all updates of a round as one piece"
+  parts = ["all up to the gradients"] * plan.networks
+  parts += ["the loss and the optimizer"] * plan.pieces
+  return ", ".join(parts) or "nothing"
+
+
 def call(agent, batch, **options):
   """A call that updates the agent once, and waits for it."""
   train = common.function(agent.train, **options)
@@ -175,7 +193,8 @@ def main():
   calls = updates(task, experience(task))
   print(
     f"tensorflow {tf.__version__}, oneDNN {convolution.has_onednn()}; one"
-    f" update, {args.network}, batch {BATCH}"
+    f" update, {args.network}, batch {BATCH}\nby default XLA compiles here:"
+    f" {rule(task)}"
   )
   first = {}
   for name, update in calls.items():

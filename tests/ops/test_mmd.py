@@ -330,6 +330,22 @@ def test_many_particles_by_ways_of_their_own(mode, name):
   assert checked >= 12
 
 
+@pytest.mark.parametrize("alpha", [1.0, 1.25, 1.5])
+def test_unrectified_is_exact_where_it_has_nearly_converged(alpha):
+  """Far below the rounding of the kernel's own values in float32."""
+  rng = np.random.default_rng(0)
+  x = np.float32(rng.normal(300, 3, [2, 200]))
+  y = np.float32(x + rng.normal(0, 0.01, x.shape))
+  kernel = kernels.unrectified(alpha)
+  value, gradient = _value_and_gradient(kernel, Method.SIGNED)(
+    tf.constant(x), tf.constant(y)
+  )
+  for row in range(2):
+    wanted = oracle.mmd_squared(kernel, x[row], y[row])
+    assert 1e-7 < wanted[0] < 1e-5 * np.ptp(x[row]) ** alpha
+    assert _assert_exact(value[row], gradient[row], *wanted)
+
+
 @pytest.mark.parametrize("num_blocks", [1, 2, 5, 16])
 def test_the_multiquadric_of_a_table(num_blocks):
   """All over the range that so many blocks are for."""
