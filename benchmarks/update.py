@@ -6,8 +6,9 @@ Batch 32, 6 actions, 200 particles (51 atoms for C51), the Nature network or
 MinAtar's. All are updated in turn in one process, called as a TF-Agents user
 does, so that the ratios mean something on a busy machine. TF-Agents' agents are
 compiled as a graph and with XLA. Ours are as they come, which is what
-`agents/compiling.py` takes to be fastest here (the second line says what that is);
-rows of MMDQN compiled otherwise show whether it is. The first call, which traces and compiles, is timed too.
+`agents/compiling.py` takes to be fastest here (the second line says what that
+is); rows of MMDQN compiled otherwise show whether it is. The first call, which
+traces and compiles, is timed too.
 """
 
 import argparse
