@@ -23,7 +23,8 @@ def _made(jit_compile, **options):
   agent = family.make(
     "dqn", jit_compile=jit_compile, target_update_period=2, **options
   )
-  train = tf.function(agent.train_in_turn(lambda batch: batch))
+  in_turn = agent.train_in_turn(lambda kept: kept["batch"])
+  train = tf.function(lambda batch, weights: in_turn({"batch": batch}, weights))
   return agent, train, [v.numpy() for v in agent.state_variables()]
 
 
@@ -52,6 +53,13 @@ _WEIGHTS = tf.constant(
 )
 
 
+def _follows(agent):
+  """Whether the target network is the online network."""
+  nets = agent.return_network, agent._target_network
+  pairs = zip(*(net.trainable_weights for net in nets), strict=True)
+  return all(np.array_equal(one, other) for one, other in pairs)
+
+
 @_MODES
 def test_steps_in_turn_are_as_many_calls(jit_compile):
   parts, batches = _batches()
@@ -59,6 +67,7 @@ def test_steps_in_turn_are_as_many_calls(jit_compile):
   infos = [agent.train(*pair) for pair in zip(parts, _WEIGHTS)]
   wanted, unit = _values(agent), float(agent.unit)
   assert unit > 50 and agent.train_step_counter.numpy() == _K
+  assert _follows(agent)  # since every second step
   agent, train = _fresh(jit_compile, unit="auto")
   found = train(batches, _WEIGHTS)
   assert float(agent.unit) == unit
@@ -69,6 +78,28 @@ def test_steps_in_turn_are_as_many_calls(jit_compile):
   losses = tf.nest.map_structure(lambda *part: tf.stack(part), *infos)
   for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(losses)):
     np.testing.assert_allclose(one, other, **close)
+
+
+def test_a_single_step_as_one_piece_is_a_step():
+  parts, _ = _batches()
+  agent, _ = _fresh(False, unit="auto")
+  wanted_info, wanted = agent.train(parts[0], _WEIGHTS[0]), _values(agent)
+  agent, _ = _fresh(True, unit="auto")
+  assert agent._train_step._is_one_piece()
+  found_info = agent.train(parts[0], _WEIGHTS[0])
+  for one, other in zip(_values(agent), wanted, strict=True):
+    np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+  np.testing.assert_allclose(found_info.loss, wanted_info.loss, rtol=1e-4)
+  assert not _follows(agent)
+  before = _values(agent)
+  bad = parts[1]._replace(reward=np.nan * parts[1].reward)
+  with pytest.raises(
+    tf.errors.InvalidArgumentError, match="(?s)train step.*1.*rewards"
+  ):
+    agent.train(bad, _WEIGHTS[1])
+  for variable, value in zip(agent.state_variables(), before, strict=True):
+    if "average" not in variable.name and "batches" not in variable.name:
+      np.testing.assert_array_equal(variable, value)
 
 
 @_MODES
