@@ -183,6 +183,8 @@ def root_parser() -> _RootParser:
   parser = _RootParser(
     prog="mmdrl",
     description="Distributional RL via moment matching (MMDQN).",
+    # Or it would take `train --log` for one of absl's flags, cut short.
+    allow_abbrev=False,
   )
   parser.add_argument(
     "--version", action="version", version=f"%(prog)s {version.__version__}"

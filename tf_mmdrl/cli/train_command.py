@@ -12,7 +12,7 @@ from tf_mmdrl.cli import dry_run, main, parsing, quiet
 from tf_mmdrl.core import algorithms, errors, notices
 from tf_mmdrl.environments import names
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import presets
+from tf_mmdrl.train import outside_loggers, presets
 
 if TYPE_CHECKING:
   from tf_mmdrl.train import trainer
@@ -110,6 +110,13 @@ def _add_more(parser: argparse._ActionsContainer) -> None:
     ),
   )
   parser.add_argument(
+    "--log",
+    action="append",
+    default=[],
+    choices=outside_loggers.TOOLS,
+    help="log the metrics there, too; may be given twice",
+  )
+  parser.add_argument(
     "--xla",
     action=argparse.BooleanOptionalAction,
     help=(
@@ -137,6 +144,7 @@ def run(args: argparse.Namespace) -> int:
   """Trains; 0 at the end, EXIT_STOPPED after a signal."""
   preset, config = wanted(args)
   _require_actors(args, config)
+  outside_loggers.require(args.log)
   path = pathlib.Path(args.run_dir or _default_directory(config, preset))
   with quiet.loading():
     from tf_mmdrl.train import run_directory, trainer
@@ -157,7 +165,9 @@ def run(args: argparse.Namespace) -> int:
     )
   directory = run_directory.RunDirectory(path)
   with _actors(args, config) as hire:
-    outcome = trainer.train(config, directory, strict=args.strict, hire=hire)
+    outcome = trainer.train(
+      config, directory, strict=args.strict, hire=hire, log=args.log
+    )
   if not outcome.finished:
     _say(f"stopped at step {outcome.step:,}; run the same command to go on")
     return main.EXIT_STOPPED

@@ -1,6 +1,6 @@
 """The training loop: play and learn, evaluate, save."""
 
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional, Sequence
 
 import tensorflow as tf
 
@@ -61,6 +61,7 @@ def train(
   *,
   strict: bool = False,
   hire: Optional[Hire] = None,
+  log: Sequence[str] = (),
 ) -> Outcome:
   """Trains until the last step or a signal; goes on where a run stopped.
 
@@ -71,6 +72,7 @@ def train(
       other versions, than it was computed with before.
     hire: finds who plays, if not actors in this process. They may ask the run
       to stop, too.
+    log: tools of `outside_loggers` that the metrics go to as well.
 
   Returns:
     How it ended.
@@ -94,7 +96,7 @@ def train(
       notices.warn(str(error))
     state.metrics.begin()
     with stop:
-      finished = Trainer(state, directory, stop).run()
+      finished = Trainer(state, directory, stop, log).run()
     score = run_files.last(state.metrics.rows(), "evaluation_score")
     best = state.metrics.best_score, state.metrics.best_step
     return Outcome(finished, state.step, score, *best)
@@ -155,14 +157,20 @@ class Trainer:
   on when the process began or a checkpoint was made.
   """
 
-  def __init__(self, state: RunState, directory: RunDirectory, stop: Stop):
-    """Opens the log and makes the environments to evaluate in."""
+  def __init__(
+    self,
+    state: RunState,
+    directory: RunDirectory,
+    stop: Stop,
+    log: Sequence[str] = (),
+  ):
+    """Opens the logs and makes the environments to evaluate in."""
     config = state.config
     self._state = state
     self._config = config
     self._directory = directory
     self._stop = stop
-    self._watcher = Watcher(directory, config, state.step)
+    self._watcher = Watcher(directory, config, state.step, log)
     self._evaluator = Evaluator(
       factories.environment(config, evaluation=True),
       factories.evaluation_player(config, state.agent.return_network).act,
@@ -174,6 +182,7 @@ class Trainer:
     self._changed = False  # since the last checkpoint
     self._summarize = False
     self._told = False  # of environments that cannot be saved exactly
+    self._finished = False
     self._rounds = (state.make_rounds or Rounds)(state)
 
   def run(self) -> bool:
@@ -193,10 +202,11 @@ class Trainer:
       self._save()
       self._export()
       self._draw()
+      self._finished = True
       return True
     finally:
       self._rounds.close()
-      self._watcher.close()
+      self._watcher.close(is_finished=self._finished)
       self._evaluator.close()
 
   def _round(self) -> None:

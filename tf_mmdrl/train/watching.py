@@ -1,7 +1,7 @@
 """The progress line of a run, and its TensorBoard logs."""
 
 import contextlib
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +15,7 @@ from tf_mmdrl.core.return_distribution import (
 )
 from tf_mmdrl.report import joint_figures, return_histograms
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import videos
+from tf_mmdrl.train import outside_loggers, videos
 from tf_mmdrl.train.run_directory import RunDirectory
 
 # TensorFlow has more than one word for a full disk.
@@ -72,14 +72,23 @@ class Watcher:
   """
 
   def __init__(
-    self, directory: RunDirectory, config: configs.Config, step: int
+    self,
+    directory: RunDirectory,
+    config: configs.Config,
+    step: int,
+    log: Sequence[str] = (),
   ):
-    """Begins at `step`."""
+    """Begins at `step`; `log` names tools of `outside_loggers` to log to."""
+    settings = dict(configs.fields(config))
+    self._loggers = [
+      outside_loggers.OutsideLogger(tool, directory.path, settings)
+      for tool in log
+    ]
     self.writer: Optional[tf.summary.SummaryWriter] = None
     with self._writing(step):
       self.writer = tf.summary.create_file_writer(str(directory.tensorboard))
       with self.writer.as_default():
-        hparams.hparams(dict(configs.fields(config)))
+        hparams.hparams(settings)
       self.writer.flush()
     self._config = config
     self._names: Optional[List[str]] = None  # of actions, once they are shown
@@ -99,18 +108,24 @@ class Watcher:
     self._line.evaluate(step, share)
 
   def report(self, row: Dict[str, Any]) -> None:
-    """Writes a row of the metrics to TensorBoard."""
+    """Writes a row of the metrics to TensorBoard and the tools."""
     self._line.report(row)
     step, rate = row["step"], self._line.rate
+    values = {
+      name: row[column]
+      for column, name in _SCALARS.items()
+      if row[column] is not None
+    }
+    if rate is not None:
+      values["Collection/steps_per_second"] = rate
+    for logger in self._loggers:
+      logger.log(step, values)
     if self.writer is None:
       return
     with self._writing(step):
       with self.writer.as_default(step=step):
-        for column, name in _SCALARS.items():
-          if row[column] is not None:
-            tf.summary.scalar(name, row[column])
-        if rate is not None:
-          tf.summary.scalar("Collection/steps_per_second", rate)
+        for name, value in values.items():
+          tf.summary.scalar(name, value)
       self.writer.flush()
 
   def show_returns(
@@ -161,9 +176,15 @@ class Watcher:
         mean = float(correlations[:, i, j].mean())
         tf.summary.scalar(f"Returns/correlation_{i}_{j}", mean)
 
-  def close(self) -> None:
-    """Ends the line and the log."""
+  def close(self, *, is_finished: bool = False) -> None:
+    """Ends the line and the logs.
+
+    Args:
+      is_finished: whether the run is over, rather than stopped.
+    """
     self._line.close()
+    for logger in self._loggers:
+      logger.close(is_finished=is_finished)
     if self.writer is not None:
       with contextlib.suppress(*_DISK_ERRORS):
         self.writer.close()
