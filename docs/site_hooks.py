@@ -1,17 +1,25 @@
-"""What the site needs beyond Markdown: links out of docs/, and a reference.
+"""What the site needs beyond Markdown: notebooks, links, and a reference.
 
 Pages link to files of the repository, which the site does not have; such a
 link becomes the path, as text. The page `reference.md` lists every public
 name, package by package, from the packages' own `__all__`, and the modules of
-`ops`, which are imported by name.
+`ops`, which are imported by name. Notebooks become pages beside their files.
 """
 
 import ast
+import json
 import pathlib
 import re
+import sys
+
+from mkdocs.structure.files import File
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import notebook_pages  # noqa: E402
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+_CODE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
 def public_names():
@@ -30,6 +38,21 @@ def public_names():
   return found
 
 
+def on_files(files, config):
+  """Adds a page and pictures for each notebook."""
+  for file in list(files):
+    if not file.src_uri.endswith(".ipynb"):
+      continue
+    path = pathlib.PurePosixPath(file.src_uri)
+    notebook = json.loads(pathlib.Path(file.abs_src_path).read_text())
+    text, pictures = notebook_pages.convert(notebook, path.stem)
+    made = {path.with_suffix(".md").name: text, **pictures}
+    for name, content in made.items():
+      uri = str(path.with_name(name))
+      files.append(File.generated(config, uri, content=content))
+  return files
+
+
 def on_page_markdown(markdown, page, config, files):
   """Writes the reference, and makes text of links that leave the site."""
   del config, files
@@ -43,14 +66,18 @@ def on_page_markdown(markdown, page, config, files):
       for package, names in public_names().items()
       if names
     )
-  here = pathlib.Path(page.file.abs_src_path).parent
   docs = _ROOT / "docs"
+  here = (docs / page.file.src_uri).parent
 
   def inside(match):
     text, target = match.groups()
     if re.match(r"[a-z]+:|#", target):
       return match[0]
     path = (here / target.partition("#")[0]).resolve()
+    if path.suffix == ".ipynb" and not match[0].startswith("[This page"):
+      return match[0].replace(".ipynb", ".md")
+    if path.suffix == ".png" and not path.exists():  # of a notebook
+      return match[0]
     if path.is_relative_to(docs) and path.is_file():
       return match[0]
     if path.is_relative_to(docs) and (path / "README.md").is_file():
@@ -59,4 +86,8 @@ def on_page_markdown(markdown, page, config, files):
       return f"`{path.relative_to(_ROOT)}`"
     return f"{text} (`{path.relative_to(_ROOT)}`)"
 
-  return _LINK.sub(inside, markdown)
+  # model.signatures["action"](x) is code, not a link.
+  return "".join(
+    part if part.lstrip().startswith("```") else _LINK.sub(inside, part)
+    for part in _CODE.split(markdown)
+  )

@@ -75,21 +75,22 @@ def test_python_in_pages_compiles(path):
 @pytest.mark.parametrize("path", _PAGES, ids=lambda path: path.name)
 def test_commands_in_pages_have_flags_that_exist(path):
   for _, lines in _blocks(path):
-    for line in "\n".join(lines).replace("\\\n", " ").splitlines():
-      if not line.startswith("mmdrl ") or "[" in line:
-        continue
-      line = re.sub(r"\$\w+", "1", line)
-      words = shlex.split(line, comments=True)[1:]
-      words = words[
-        : next((i for i, w in enumerate(words) if w in ">|&"), None)
-      ]
-      parser = main.root_parser()
-      assert words[0].startswith("-") or words[0] in main.COMMANDS, line
-      if words[0] in main.COMMANDS:
-        main.load(words[0], parser.commands[words[0]])
-        assert not parser.commands[words[0]].parse_known_args(words[1:])[1], (
-          line
-        )
+    require_commands("\n".join(lines).replace("\\\n", " ").splitlines())
+
+
+def require_commands(lines):
+  """Fails unless the commands of mmdrl among these lines can be parsed."""
+  for line in lines:
+    if not line.startswith("mmdrl ") or "[" in line:
+      continue
+    line = re.sub(r"\$(\w+|\{[^}]*\})", "1", line)
+    words = shlex.split(line, comments=True)[1:]
+    words = words[: next((i for i, w in enumerate(words) if w in ">|&"), None)]
+    parser = main.root_parser()
+    assert words[0].startswith("-") or words[0] in main.COMMANDS, line
+    if words[0] in main.COMMANDS:
+      main.load(words[0], parser.commands[words[0]])
+      assert not parser.commands[words[0]].parse_known_args(words[1:])[1], line
 
 
 def test_the_readme_says_no_more_than_fits_two_minutes():

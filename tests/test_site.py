@@ -1,8 +1,10 @@
 """The site: built without a warning, whole, and readable without a network."""
 
+import html
 import html.parser
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import urllib.parse
@@ -80,6 +82,22 @@ def test_every_link_leads_somewhere(site, pages):
         assert anchor in pages[target].anchors, f"{path.name}: {link}"
 
 
+def test_code_is_as_it_was_written(site):
+  shown = re.sub(r"<[^>]+>", "", (site / "serving.html").read_text())
+  assert 'signatures["action"](\n' in html.unescape(shown)
+
+
+def test_tutorials_show_what_their_notebooks_do(site, pages):
+  notebooks = sorted((_ROOT / "docs" / "tutorials").glob("*.ipynb"))
+  for path in notebooks:
+    page = pages[site / "tutorials" / f"{path.stem}.html"]
+    drawn = path.read_text().count('"image/png"')
+    shown = [at for at in page.loaded if at.startswith(path.stem)]
+    assert len(shown) == drawn > 0
+    assert all((site / "tutorials" / at).is_file() for at in shown)
+    assert f"{path.stem}.ipynb" in page.links
+
+
 def test_nothing_is_loaded_from_elsewhere(site, pages):
   for path, page in pages.items():
     for address in page.loaded:
@@ -115,7 +133,8 @@ def test_the_site_in_a_browser(site):
   with report_browser.chromium() as browser:
     for width in (1200, 400):
       browser.emulate(width)
-      for name in ("index", "training", "reference", "algorithms/mmdqn"):
+      pages = ("index", "training", "reference", "algorithms/mmdqn")
+      for name in (*pages, "tutorials/two_objectives"):
         browser.open(site / f"{name}.html")
         wide = browser.run("return document.documentElement.scrollWidth")
         assert wide <= width, f"{name} is {wide} wide"
