@@ -3,15 +3,16 @@
   python benchmarks/two_machines.py FOLDER [--cut 0,8,60] [--only 'NAME;NAME']
   python benchmarks/two_machines.py FOLDER --sweep [--collect]
 
-FOLDER is seen by both, and must not be below /tmp, which each has for itself.
+FOLDER and this project are seen by both; each has a /tmp of its own otherwise.
 A run with two threads tells what is wanted. Then the first machine starts a
 cluster and learns, the second one joins it, each with room for one actor, and
 the second one's cable is pulled for some seconds in the middle of the run. If
 that is long enough for it to be declared dead, a third machine has joined
 before, which takes its actor over. The fingerprint must be the same.
 
-With --sweep eight short runs are trained on one machine, then on two, of which
-the second one is killed in the middle. The tables must be the same.
+With --sweep four runs with each of two seeds are trained on one machine, then
+on two, of which the second one is killed in the middle. The tables must be the
+same.
 """
 
 import argparse
@@ -34,9 +35,23 @@ _NAMES = [f"mm{os.getpid()}-{letter}" for letter in "abc"]
 # The first one has a cable to each other one, and passes on what is for them.
 _FIRST = "10.77.0.1"
 _HOSTS = (_FIRST, "10.77.1.2", "10.77.2.2")
-_SWEEP = dict(schedule__steps=1600, environment__num_envs=4)
 _DEAD = 30  # seconds out of reach after which Ray gives a machine up
-_ALONE = "mount -t tmpfs none /tmp; mount -t tmpfs none /dev/shm; sleep 86400"
+_PROJECT = pathlib.Path(__file__).resolve().parent.parent
+# Its arguments are seen as before, also if they are below /tmp.
+_ALONE = """
+set -e
+mount -t tmpfs none /mnt
+for kept in "$@"; do
+  mkdir -p "/mnt$kept" && mount --bind "$kept" "/mnt$kept"
+done
+mount -t tmpfs none /tmp
+mount -t tmpfs none /dev/shm
+for kept in "$@"; do
+  mkdir -p "$kept" && mount --bind "/mnt$kept" "$kept"
+done
+touch /dev/shm/ready
+sleep 86400
+"""
 
 
 def _call(*words: str) -> None:
@@ -57,12 +72,13 @@ class Machine:
       self.ip("addr", "add", f"{_FIRST}/32", "dev", "lo")
       forward = "echo 1 > /proc/sys/net/ipv4/ip_forward"
       _call("ip", "netns", "exec", self.name, "sh", "-c", forward)
-    unshare = ["unshare", "-mpf", "--mount-proc", "sh", "-c", _ALONE]
+    unshare = ["unshare", "-mpf", "--mount-proc", "sh", "-c", _ALONE, "alone"]
+    kept = [str(_PROJECT), str(self.folder)]
     self._holder = subprocess.Popen(
-      ["ip", "netns", "exec", self.name, *unshare]
+      ["ip", "netns", "exec", self.name, *unshare, *kept],
+      stderr=subprocess.DEVNULL,
     )
-    time.sleep(1)
-    (self._first, *_) = processes.descendants(self._holder.pid)
+    self._first = self._wait_until_ready()
 
   def _lay_cable(self, index: int) -> None:
     mine, other = f"{self.name}-v", f"{self.name}-p"
@@ -75,6 +91,16 @@ class Machine:
     self.ip("addr", "add", f"{self.host}/24", "dev", mine)
     self._passes = passes
     self.cable("up")
+
+  def _wait_until_ready(self) -> int:
+    """Its first process, once it has all that is its own."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and self._holder.poll() is None:
+      for process in processes.descendants(self._holder.pid)[:1]:
+        if pathlib.Path(f"/proc/{process}/root/dev/shm/ready").exists():
+          return process
+      time.sleep(0.1)
+    raise RuntimeError(f"the machine {self.name} did not start")
 
   def ip(self, *words: str) -> None:
     """Runs `ip` in it."""
@@ -94,10 +120,14 @@ class Machine:
       [*enter, sys.executable, "-m", "tf_mmdrl", *words],
       stdout=output,
       stderr=output,
-      env={**os.environ, "RAY_AUTH_TOKEN_PATH": str(self.token)},
+      env={
+        **os.environ,
+        "PYTHONPATH": str(_PROJECT),
+        "RAY_AUTH_TOKEN_PATH": str(self.folder / "token"),
+      },
     )
 
-  token = pathlib.Path()
+  folder = pathlib.Path()  # that all see, with the token
 
   def run(self, *words: str) -> None:
     """Runs `mmdrl` in it to the end."""
@@ -112,10 +142,10 @@ class Machine:
 
 
 @contextlib.contextmanager
-def machines(token: pathlib.Path, number: int) -> Iterator[List[Machine]]:
+def machines(folder: pathlib.Path, number: int) -> Iterator[List[Machine]]:
   """Some of them, and their cables; all is gone at the end."""
   made: List[Machine] = []
-  Machine.token = token
+  Machine.folder = folder
   try:
     for index in range(number):
       made.append(Machine(index))
@@ -139,7 +169,7 @@ def compare(name: str, cut: float, steps: int, folder: pathlib.Path) -> bool:
   attacked.run(words, log)
   wanted = attacked.fingerprint(folder / "threads", log)
   long = cut > _DEAD
-  with machines(folder / "token", 3 if long else 2) as (first, second, *more):
+  with machines(folder, 3 if long else 2) as (first, second, *more):
     first.run("cluster", "start", "--host", first.host, "--cpus", "1")
     address = f"{first.host}:6379"
     second.run("cluster", "join", address, "--cpus", "1")
@@ -170,10 +200,11 @@ def compare(name: str, cut: float, steps: int, folder: pathlib.Path) -> bool:
   return same
 
 
-def _sweep_words(folder: pathlib.Path) -> List[str]:
-  words = ["sweep", "--run-dir", str(folder), "--seeds", "0,1"]
+def _sweep_words(folder: pathlib.Path, seeds: int, steps: int) -> List[str]:
+  words = ["sweep", "--run-dir", str(folder)]
+  words += ["--seeds", ",".join(map(str, range(seeds)))]
   words += ["--envs", "CartPole-v1,Acrobot-v1", "--agents", "dqn,qrdqn"]
-  run = attacked.train(pathlib.Path("unused"), **_SWEEP)
+  run = attacked.train(pathlib.Path("unused"), schedule__steps=steps)
   return words + run[run.index("--set") :]
 
 
@@ -187,16 +218,19 @@ def _table(folder: pathlib.Path) -> List[List[str]]:
   return sorted([v for n, v in row.items() if n != "minutes"] for row in rows)
 
 
-def sweep(folder: pathlib.Path, collect: bool) -> bool:
-  """Whether a sweep that loses a machine gives the table of one machine."""
+def sweep(folder: pathlib.Path, collect: bool, seeds: int, steps: int) -> bool:
+  """Whether four runs with each seed, of which some lose their machine, end
+  with the table of one machine."""
   alone, two, said = folder / "alone", folder / "two", folder / "said"
-  attacked.run([*_sweep_words(alone), "--jobs", "2"], folder / "log")
+  attacked.run(
+    [*_sweep_words(alone, seeds, steps), "--jobs", "2"], folder / "log"
+  )
   wanted = _table(alone)
-  with machines(folder / "token", 2) as (first, second):
+  with machines(folder, 2) as (first, second):
     first.run("cluster", "start", "--host", first.host, "--cpus", "1")
     address = f"{first.host}:6379"
     second.run("cluster", "join", address, "--cpus", "2")
-    words = [*_sweep_words(two), "--cluster", address]
+    words = [*_sweep_words(two, seeds, steps), "--cluster", address]
     start = time.monotonic()
     process = first.start(*words, *["--collect"] * collect, log=said)
     while process.poll() is None and len(_table(two)) < 2:
@@ -205,7 +239,7 @@ def sweep(folder: pathlib.Path, collect: bool) -> bool:
     killed = time.monotonic() - start
     code = process.wait()
     seconds = time.monotonic() - start
-  same = _table(two) == wanted and len(wanted) == 8
+  same = _table(two) == wanted and len(wanted) == 4 * seeds
   print(
     f"sweep{' --collect' * collect}, the second machine killed after"
     f" {killed:.0f} s: exit {code}, {seconds:.0f} s, {len(_table(two))} runs,"
@@ -223,6 +257,7 @@ def main():
   parser.add_argument("--only", default=";".join(killed_actors.CONFIGURATIONS))
   parser.add_argument("--steps", type=int, default=1600)
   parser.add_argument("--sweep", action="store_true")
+  parser.add_argument("--seeds", type=int, default=2, help="of the sweep")
   parser.add_argument("--collect", action="store_true")
   args = parser.parse_args()
   good = True
@@ -230,7 +265,7 @@ def main():
     folder = args.folder.resolve() / "two_sweeps"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    return int(not sweep(folder, args.collect))
+    return int(not sweep(folder, args.collect, args.seeds, args.steps))
   for name in args.only.split(";"):
     for cut in map(float, args.cut.split(",")):
       folder = args.folder.resolve() / "two_machines"

@@ -109,3 +109,15 @@ def test_a_slow_actor_that_holds_up_nobody_is_let_be(made):
   running.play_and_learn()
   running.close()
   assert stop.asked and not slots[0].losses and not slots[1].losses
+
+
+def test_a_checkpoint_does_not_wait_for_a_suspended_actor(made):
+  rounds, run, slots, stop = made
+  running = rounds(tell=0.05, give_up=60)
+  slots[1].is_suspended = True
+  running.play_and_learn()
+  running.play_and_learn()
+  running.settle()
+  running.close()
+  assert slots[1].losses == ["does not answer"] and not slots[0].losses
+  assert run.step == run.slots[0] and not stop.asked

@@ -13,7 +13,16 @@ No run repeats another one bit for bit.
 import csv
 import pathlib
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  Iterable,
+  List,
+  NamedTuple,
+  Optional,
+  Protocol,
+)
 
 import ray
 import tensorflow as tf
@@ -110,16 +119,21 @@ class FreeRounds:
     return None
 
   def settle(self) -> None:
-    """Waits for what is under way, so that a checkpoint has it."""
+    """Waits for what is under way, so that a checkpoint has it.
+
+    For as long as it takes to say so; who is later plays it again.
+    """
     clock = self._clock()
     while self._calls:
+      is_late = False
       try:
         if not self._receive(clock.next()):
           clock.look(self._waited_for())
-      except LateError:  # they play it again when the run goes on
-        for call in self._calls.values():
-          self._slots[call.slot].lose("does not answer")
-        self._calls.clear()
+          is_late = clock.has_told
+      except LateError:
+        is_late = True
+      if is_late:
+        self._let_go(self._calls)
 
   def close(self) -> None:
     """Lets go of what is under way."""
@@ -172,15 +186,17 @@ class FreeRounds:
         clock.give_up(self._waited_for())
         return
       if clock.has_told and self.credit >= self._round_updates:
-        self._let_go()
+        # All others wait for them alone: their weights are old.
+        too_old = self._rounds + 1 - self._oldest
+        self._let_go(
+          one for one, call in self._calls.items() if call.rounds < too_old
+        )
       self._ask()
 
-  def _let_go(self) -> None:
-    """Replaces those alone for whom all others wait: their weights are old."""
-    for reference, call in list(self._calls.items()):
-      if self._rounds + 1 - call.rounds > self._oldest:
-        del self._calls[reference]
-        self._slots[call.slot].lose("does not answer")
+  def _let_go(self, references: Iterable[Any]) -> None:
+    for reference in list(references):
+      call = self._calls.pop(reference)
+      self._slots[call.slot].lose("does not answer")
 
   def _waited_for(self) -> str:
     busy = {call.slot for call in self._calls.values()}
