@@ -2,9 +2,12 @@
 
 import copy
 import os
+import pathlib
+import shutil
 import stat
 import subprocess
 import sys
+import time
 
 import pytest
 import train_fixtures
@@ -85,6 +88,26 @@ def test_a_token_that_cannot_be_written(token):
   with pytest.raises(errors.UserError, match="cannot be written.*RAY_AUTH"):
     nodes.make_token()
   assert list(token.parent.parent.iterdir()) == [token.parent]
+
+
+def test_a_containers_cluster_is_not_ended_from_outside(token):
+  """It is seen from here, and its place may have the same name."""
+  place = connection.cluster_place()
+  sleep = "import time; time.sleep(60)"
+  words = [sys.executable, "-c", sleep, str(place)]
+  with subprocess.Popen(words) as here:
+    assert nodes._processes() == [here.pid]
+    here.kill()
+  if os.getuid() or not shutil.which("unshare"):
+    pytest.skip("only root makes mounts of its own")
+  with subprocess.Popen(["unshare", "-m", *words]) as there:
+    deadline = time.monotonic() + 60
+    mounts = pathlib.Path("/proc", str(there.pid), "ns", "mnt")
+    while os.readlink(mounts) == os.readlink("/proc/self/ns/mnt"):
+      assert time.monotonic() < deadline
+      time.sleep(0.01)
+    assert nodes._processes() == []
+    there.kill()
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", '{"address": 1}', "\xff"])

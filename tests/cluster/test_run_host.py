@@ -62,9 +62,9 @@ def test_a_sweep_whose_host_is_killed_ends_with_the_same_table(
   ray_here, wanted, tmp_path, capfd, monkeypatch, collect
 ):
   """On a shared path, and on paths of the hosts' own that are fetched."""
-  from tf_mmdrl.cluster import run_host
+  from tf_mmdrl.cluster import collected_run, run_host
 
-  monkeypatch.setattr(run_host, "_FETCH", 0.3)
+  monkeypatch.setattr(collected_run, "PERIOD", 0.3)
   there = functools.partial(run_host.ClusterProcess, cpus=1, collect=collect)
   killed = []
 

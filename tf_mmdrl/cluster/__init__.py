@@ -12,3 +12,6 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
 # Actors and runs are what the machine is for, and get their share of it. Ray
 # lets all others go first: beside a learner, or a run without Ray, they starve.
 os.environ.setdefault("RAY_worker_niceness", "0")
+# The memory for what travels is taken at the start: were /dev/shm full later,
+# Ray's processes, and the learner with them, would end without a word.
+os.environ.setdefault("RAY_preallocate_plasma_memory", "1")

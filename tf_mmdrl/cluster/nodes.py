@@ -234,12 +234,17 @@ def _host_towards(address: str) -> str:
 
 
 def _processes() -> List[int]:
-  """Processes of Ray that serve this cluster, by the place of their files."""
+  """Processes of Ray that serve this cluster, by the place of their files.
+
+  Those of containers may have a place of the same name, and are seen from here.
+  """
   found, mark = [], str(connection.cluster_place()).encode()
+  mounts = os.readlink("/proc/self/ns/mnt")
   for path in pathlib.Path("/proc").glob("[0-9]*"):
     try:
       words = (path / "cmdline").read_bytes()
       mine = path.stat().st_uid == os.getuid()
+      mine = mine and os.readlink(path / "ns" / "mnt") == mounts
     except OSError:
       continue
     if mine and mark in words and int(path.name) != os.getpid():

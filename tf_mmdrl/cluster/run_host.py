@@ -15,14 +15,13 @@ from typing import Any, Dict, List, Optional, Sequence
 import ray
 from ray import exceptions
 
-from tf_mmdrl.cluster import own_place, run_copy
-from tf_mmdrl.core import errors, exit_codes, notices
+from tf_mmdrl.cluster import collected_run, own_place, run_copy
+from tf_mmdrl.core import errors, exit_codes, full_disk, notices
 from tf_mmdrl.train import run_process
 
 _ATTEMPTS = 10  # machines that a run may lose
 _RECONNECT = 60.0  # seconds that a host may be out of reach
 _ASK = 1.0  # seconds until it is asked again
-_FETCH = 5.0  # seconds until files are fetched again
 PLACE = "mmdrl-run-"  # how a directory of a run's own begins
 _RUN, _LOG = "run", "log"
 _CALLS = 100  # at once; those that lost their caller wait with the others
@@ -108,51 +107,6 @@ class RunHost:
         self._place.close()
 
 
-class _Collected:
-  """The copy at home of a run whose host has it in a directory of its own."""
-
-  def __init__(self, directory: pathlib.Path, log: pathlib.Path):
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    self._copy = run_copy.HomeCopy(directory)
-    self._log, self._said = log, 0
-    self._fetched = 0.0
-
-  def send(self, host: Any) -> None:
-    """Puts what is at home where the run goes on."""
-    for names in run_copy.pieces(self._copy.holds()):
-      self._get(host.write.remote(self._copy.read(names)))
-    self._copy.begin(self._get(host.listing.remote()))
-    self._said = 0
-
-  def fetch(self, host: Any, *, at_once: bool = True) -> None:
-    """Brings home what is new.
-
-    Args:
-      host: of the run.
-      at_once: whether also if that was done a moment ago.
-    """
-    if not at_once and time.monotonic() - self._fetched < _FETCH:
-      return
-    before = self._get(host.listing.remote())
-    contents: Dict[str, bytes] = {}
-    for names in run_copy.pieces(self._copy.wanted(before)):
-      contents.update(self._get(host.read.remote(names)))
-    after = self._get(host.listing.remote())
-    self._copy.receive(before, contents, after)
-    text = self._get(host.said.remote(self._said))
-    with self._log.open("ab") as file:
-      file.write(text)
-    self._said += len(text)
-    self._fetched = time.monotonic()
-
-  def clear(self, host: Any) -> None:
-    """Removes what is not needed there any more."""
-    self._get(host.clear.remote())
-
-  def _get(self, reference: Any) -> Any:
-    return ray.get(reference, timeout=_RECONNECT)
-
-
 class ClusterProcess:
   """A run somewhere in the cluster; as `run_process.RunProcess`."""
 
@@ -184,7 +138,9 @@ class ClusterProcess:
     if not collect:
       paths = [str(directory.resolve()), str(log.resolve())]
     self._call = (list(arguments), *paths, cpus)
-    self._collected = _Collected(directory, log) if collect else None
+    self._collected = (
+      collected_run.Collected(directory, log) if collect else None
+    )
     self._name, self._log = directory.name, log
     self._lost = 0
     self._is_stopped = False
@@ -214,7 +170,13 @@ class ClusterProcess:
         elif self._collected is not None and self._is_begun:
           self._collected.fetch(self._host, at_once=False)
       except exceptions.RayTaskError as error:
-        raise getattr(error, "cause", None) or error from None
+        cause = getattr(error, "cause", None) or error
+        if isinstance(cause, OSError):
+          raise errors.UserError(
+            f"{self._name} cannot be written where it is trained:"
+            f" {full_disk.reason(cause)}; the same command goes on with it"
+          ) from None
+        raise cause from None
       except (exceptions.ActorUnavailableError, exceptions.GetTimeoutError):
         self._ask_again()
       except exceptions.RayError:
@@ -234,7 +196,9 @@ class ClusterProcess:
     """Seconds until there is something to do; None: until it ends."""
     if self._collected is None:
       return left
-    return _FETCH if left is None else min(left, _FETCH)
+    return (
+      collected_run.PERIOD if left is None else min(left, collected_run.PERIOD)
+    )
 
   def _answered(self, answer: Any) -> None:
     if not self._is_begun:  # the host is there
