@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tf_mmdrl.offline import minari_files
+from tf_mmdrl.offline import minari_files, opening
 from tf_mmdrl.offline.dataset import Description, Episode
 
 DESCRIPTION = Description((3,), np.dtype(np.float32), 2, environment="Toy-v0")
@@ -65,3 +65,8 @@ def mostly_right(observations):
 def left(observations):
   """Pushes to the left always."""
   return np.tile([[1.0, 0.0]], [len(observations), 1])
+
+
+def opened(path):
+  """The data set at a path."""
+  return opening.open_dataset(str(path))

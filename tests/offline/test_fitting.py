@@ -52,6 +52,9 @@ def _fit(process, agent="mmdqn", settings=None, directory=None, changes=()):
     source,
     settings or fitting.Settings(period=100, most=1500, patience=2),
     horizon=1000,
+    bounds=fitting.possible_returns(
+      (process.rewards.min(), process.rewards.max()), _GAMMA, ends=True
+    ),
     directory=directory,
   )
 
@@ -240,6 +243,37 @@ def test_a_fit_whose_updates_ran_out_has_not_settled(tmp_path):
   again = _fit(finite.random(1), settings=settings)
   again._read(tmp_path)
   assert again.has_settled
+
+
+def test_possible_returns_are_what_rewards_allow():
+  """At least one reward follows; the last one where episodes end."""
+  rewards = np.array([-1.0, 0.5]), np.array([2.0, 1.0])
+  low, high = fitting.possible_returns(rewards, 0.9, ends=True)
+  np.testing.assert_allclose(low, [-10, 0.5])
+  np.testing.assert_allclose(high, [20, 10])
+  low, high = fitting.possible_returns(rewards, 0.9, ends=False)
+  np.testing.assert_allclose(low, [-10, 5])
+  assert fitting.possible_returns(rewards, 1.0, ends=True) is None
+
+
+def test_fits_that_run_away_stay_within_what_rewards_allow():
+  """Rewards of 1 from states that all lead to one that no action leaves."""
+  process = finite.random(1)
+  process.rewards[:] = 1.0
+  process.ends[:] = False
+  fit = _fit(process, settings=fitting.Settings(period=20, most=20))
+  for variable in fit.agent.return_network.trainable_weights:
+    variable.assign(variable * 30)
+  values, _ = fit.returns(np.eye(4, dtype=np.float32))
+  assert values.min() >= 1 and values.max() <= 1 / (1 - _GAMMA) + 1e-5
+  fit.agent._networks.copy_to_target()
+  target = fit.agent.look(_one_batch(fit)).target.values.numpy()
+  assert target.min() >= 1 and target.max() <= 1 / (1 - _GAMMA) + 1e-5
+
+
+def _one_batch(fit):
+  block = fit._source.block(0)
+  return fitting._experience(block[:-1])
 
 
 def test_scaled_rewards_are_refused():

@@ -248,6 +248,48 @@ def _linked(path):
   return made
 
 
+def _changed_hdf5(change):
+  """Minari data sets whose HDF5 file is changed."""
+
+  def make(path):
+    made = offline_fixtures.write(path / "bad", offline_fixtures.episodes())
+    with h5py.File(made / "data" / "main_data.hdf5", "a") as file:
+      change(file)
+    return made
+
+  return make
+
+
+def _no_episodes(file):
+  for name in list(file):
+    del file[name]
+  file.create_group("episode_first")
+
+
+def _number_for_rewards(file):
+  del file["episode_1/rewards"]
+  file["episode_1/rewards"] = 1.0
+
+
+def _array_for_episode(file):
+  del file["episode_0"]
+  file["episode_0"] = np.zeros(3)
+
+
+def _half_hdf5(path):
+  made = offline_fixtures.write(path / "bad", offline_fixtures.episodes())
+  file = made / "data" / "main_data.hdf5"
+  content = file.read_bytes()
+  file.write_bytes(content[: len(content) * 3 // 4])
+  return made
+
+
+def _list_for_metadata(path):
+  made = offline_fixtures.write(path / "bad", offline_fixtures.episodes())
+  (made / "data" / "metadata.json").write_text("[]")
+  return made
+
+
 def _cut_npz(path):
   made = _npz(path / "bad.npz", offline_fixtures.episodes())
   made.write_bytes(made.read_bytes()[:700])
@@ -279,6 +321,11 @@ _BAD = {
   "no_rewards": (_without("rewards"), "lacks the array 'rewards'"),
   "pickled": (_pickled, "must hold plain numbers"),
   "cut_hdf5": (_cut_hdf5, "not a whole HDF5 file"),
+  "half_hdf5": (_half_hdf5, "not a whole HDF5 file"),
+  "no_episodes": (_changed_hdf5(_no_episodes), "it has no episodes"),
+  "no_array": (_changed_hdf5(_number_for_rewards), "is no plain array"),
+  "no_group": (_changed_hdf5(_array_for_episode), "is no plain array"),
+  "no_object": (_list_for_metadata, "holds no object"),
   "linked": (_linked, "is a link"),
   "cut_npz": (_cut_npz, "not a whole NPZ file"),
   "empty_npz": (_text("bad.npz", ""), "not a whole NPZ file"),

@@ -13,7 +13,7 @@ import offline_fixtures
 import pytest
 
 from tf_mmdrl.cli import main
-from tf_mmdrl.offline import ope
+from tf_mmdrl.offline import refits
 from tf_mmdrl.offline.dataset import Description, Episode
 
 _POLICY = "offline_fixtures:mostly_right"
@@ -135,9 +135,56 @@ def test_a_policy_that_acts_otherwise_is_not_taken_for_the_old(
   assert "a fit with another probabilities" in capsys.readouterr().err
 
 
+def test_vector_rewards_have_a_part_each_and_correlations(tmp_path, capsys):
+  """The second reward is minus twice the first one."""
+  rng = np.random.default_rng(0)
+  made = []
+  for _ in range(12):
+    actions = rng.integers(2, size=3)
+    seen = rng.normal(size=[4, 4]).astype(np.float32)
+    rewards = np.stack([actions, -2.0 * actions], 1).astype(np.float32)
+    made.append(
+      Episode(seen[:-1], actions, rewards, seen[1:], True, np.full(3, 0.5))
+    )
+  description = Description((4,), np.dtype(np.float32), 2, 2)
+  data = offline_fixtures.write(tmp_path / "data", made, description)
+  out = tmp_path / "out"
+  policies = ["--policies", _POLICY, "random", "--refits", "2"]
+  assert not _ope(data, out, *policies, "--updates", "200")
+  shown = capsys.readouterr().out
+  assert "Policies by mean of reward 1" in shown and "Correlations" in shown
+  content = json.loads((out / "ope.json").read_text())
+  found = {(e["policy"], e["reward"]): e for e in content["policies"]}
+  assert set(found) == {(p, d) for p in (_POLICY, "random") for d in (0, 1)}
+  for policy, right in ((_POLICY, 0.75), ("random", 0.5)):
+    for part, scale in ((0, 1.0), (1, -2.0)):
+      each = found[policy, part]
+      low, high = each["statistics"]["ordinary"]["mean"][1:]
+      assert low < 1.75 * right * scale < high
+      assert each["correlation"][0][1] < -0.5
+      assert "neighbours" not in each["statistics"]
+  assert _ope(data, out, "--policy", "random", "--agent", "mmdqn")
+  assert "use joint_mmdqn" in capsys.readouterr().err
+
+
+def test_a_csv_of_one_action_is_taken_with_more(tmp_path, capsys):
+  """It cannot say how many actions there are; --actions can."""
+  header = "observation_0,next_observation_0,action,reward,terminated\n"
+  lines = "".join(f"{n},{n + 1},0,1,{int(n % 2)}\n" for n in range(8))
+  data = tmp_path / "one.csv"
+  data.write_text(header + lines)
+  out = tmp_path / "out"
+  assert _ope(data, out, "--policy", _POLICY) == main.EXIT_BAD_INPUT
+  assert "pass --actions" in capsys.readouterr().err
+  assert not _ope(data, out, "--policy", _POLICY, "--actions", "2")
+  assert "never takes action 1, which the policy takes in 75.0%" in (
+    capsys.readouterr().out
+  )
+
+
 def test_few_refits_have_students_quantiles():
   for freedom, wanted in ((1, 12.706), (4, 2.776), (5, 2.571), (19, 2.093)):
-    assert ope._student(freedom) == pytest.approx(wanted, rel=2e-3)
+    assert refits.student(freedom) == pytest.approx(wanted, rel=2e-3)
 
 
 _REFUSED = {

@@ -73,6 +73,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     gamma: float = 1.0,
     unit: Union[str, float] = units.AUTO,
     reward_scale_factor: float = 1.0,
+    return_bounds: Optional[targets.Bounds] = None,
     gradient_clipping: Optional[float] = None,
     seed: int = 0,
     jit_compile: Optional[bool] = None,
@@ -119,6 +120,8 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
         are computed; "auto" finds it from the rewards, "auto:X" so that returns
         are about X units.
       reward_scale_factor: what multiplies rewards.
+      return_bounds: the lowest and the highest return that there can be, where
+        targets are cut; None if not known.
       gradient_clipping: norm to clip each gradient to.
       seed: the seed of noise and draws; together with the train step it decides
         them.
@@ -184,6 +187,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       # Joint particles of all actions at once would make A^2 as many pairs.
       weighted=loss.heeds_weights and dimensions is None,
       score=score,
+      bounds=return_bounds,
     )
     self._learning = learning.Learning(
       rule,

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import tensorflow as tf
 from tf_agents.networks import network
@@ -15,6 +15,8 @@ from tf_mmdrl.ops import bellman
 from tf_mmdrl.policies import player
 from tf_mmdrl.policies.scores import Mean, Score
 
+# The lowest and the highest return that there can be, each [] or [D].
+Bounds = Tuple[Any, Any]
 # The logarithm of no probability: exp gives 0, and sums stay finite.
 _NEVER = -1e4
 
@@ -89,6 +91,28 @@ def drawn(
   return distributions.at(tf.reduce_sum(tf.cast(below, tf.int32), axis=1))
 
 
+def within(
+  distributions: ReturnDistribution, bounds: Bounds, unit: Any = 1.0
+) -> ReturnDistribution:
+  """The distributions [...], cut at what returns there can be.
+
+  Bootstrapped where there is no data, values can follow each other away without
+  end; no return is beyond what the rewards allow.
+
+  Args:
+    distributions: in units.
+    bounds: in natural rewards.
+    unit: natural rewards of a unit, [] or [D].
+
+  Returns:
+    The distributions, in units.
+  """
+  low, high = (tf.cast(bound, tf.float32) / unit for bound in bounds)
+  return distributions.map_values(
+    lambda z: tf.maximum(tf.minimum(z, high), low)
+  )
+
+
 @dataclasses.dataclass(frozen=True)
 class Munchausen:
   """Vieillard et al., "Munchausen Reinforcement Learning", 2020.
@@ -160,6 +184,8 @@ class TargetRule:
       not, the action of a given policy is drawn, from the seed and the step.
     score: what the greedy policy maximises, of distributions in natural
       rewards.
+    bounds: the lowest and the highest return that can follow, in natural
+      rewards, each [] or [D]; targets are cut there. None if not known.
   """
 
   predict: predicting.Predictor
@@ -169,6 +195,7 @@ class TargetRule:
   munchausen: Optional[Munchausen] = None
   weighted: bool = True
   score: Score = Mean()  # noqa: RUF009  (it is frozen)
+  bounds: Optional[Bounds] = None
 
   def __call__(self, data: transitions.Transition) -> ReturnDistribution:
     """Distributions [B, M], with no gradient."""
@@ -186,6 +213,8 @@ class TargetRule:
       now = self.predict(self.target_network, data.observation, Use.BONUS)
       mask = self.predict.mask(data.observation)
       reward += self.munchausen.bonus(now, data.action, mask)
+    if self.bounds is not None:
+      following = within(following, self.bounds, self.network.unit)
     return bellman.backup(reward, data.discount, following)
 
   def _evaluated(self, following, probabilities) -> ReturnDistribution:

@@ -52,7 +52,9 @@ def run(args: argparse.Namespace) -> int:
     from tf_mmdrl.train import checkup, machine, trainer
   broken, advice = _machine(checkup, machine.surroundings())
   advice += _extras(checkup)
-  configs = {name: presets.get(name) for name in presets.PRESETS}
+  # Nothing is played with data.
+  names = [name for name in presets.PRESETS if name != presets.DATA]
+  configs = {name: presets.get(name) for name in names}
   speeds: Dict[str, Any] = {}
   if not args.no_speed:
     trainer.configure_process(configs["atari"])

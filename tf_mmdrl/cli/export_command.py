@@ -37,12 +37,12 @@ def run(args: argparse.Namespace) -> int:
   """Exports, and prints where to."""
   run_argument.require(args)
   with quiet.loading():
-    from tf_mmdrl.train import exporting, runs
+    from tf_mmdrl.train import exporting
 
-  path = pathlib.Path(args.directory)
+    found = run_argument.restored(args)
   directory = run_argument.directory(args)
   target = pathlib.Path(args.output) if args.output else directory.export
-  with runs.restored(path, args.imports) as state:
+  with found as state:
     try:
       with quiet.loading():  # converters chatter
         made = exporting.export(

@@ -94,10 +94,8 @@ def _settings(files: run_files.RunFiles) -> Iterator[str]:
 
 def _show_fingerprint(args: argparse.Namespace, *, parts: bool) -> None:
   with quiet.loading():
-    from tf_mmdrl.train import runs
-
-  path = pathlib.Path(args.directory)
-  with runs.restored(path, args.imports) as state:
+    found = run_argument.restored(args)
+  with found as state:
     if parts:
       for part, digest in state.fingerprints().items():
         print(f"{part}: {digest}")

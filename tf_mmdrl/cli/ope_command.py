@@ -43,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="directory of the report; ope/DATASET if left out",
   )
   parser.add_argument(
-    "--agent", default="mmdqn", help="algorithm that is fitted to the data"
+    "--agent",
+    help="algorithm that is fitted to the data; mmdqn if left out, or"
+    " joint_mmdqn to rewards that are vectors",
   )
   parser.add_argument(
     "--gamma",
@@ -81,6 +83,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="which to use: fitted, neighbours, doubly_robust, ordinary,"
     " per_decision, self_normalised, clipped; all that the data allows if left"
     " out",
+  )
+  more.add_argument(
+    "--actions",
+    type=int,
+    default=0,
+    metavar="A",
+    help="how many actions there are, for a .csv or .npz that does not say it",
   )
   more.add_argument(
     "--epsilon", type=float, help="share of the policies' random actions"
@@ -128,12 +137,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Evaluates, writes the report, and prints the tables."""
-  algorithms.check_name(args.agent)
+  if args.agent is not None:
+    algorithms.check_name(args.agent)
   budget = _bytes(args.memory)
   directory = output.directory(args.output or _default(args.data))
   plotting.require_matplotlib("reports", "report")
   with quiet.loading():
-    from tf_mmdrl.offline import laws, ope, ope_report, opening, recording
+    from tf_mmdrl.offline import laws, ope_report, opening, overview, recording
     from tf_mmdrl.report import tables
     from tf_mmdrl.train import trainer
 
@@ -144,42 +154,57 @@ def run(args: argparse.Namespace) -> int:
     recording.require_same(args.truth, episodes.description)
   options = _options(args, policies, episodes, budget)
   trainer.configure_process(options.config)
-  data = ope.open_data(episodes, options.config.agent.gamma)
+  data = overview.open_data(episodes, options.config.agent.gamma)
   found = []
   for policy in policies:
-    name = hashlib.sha256(policy.name.encode()).hexdigest()[:12]
-    identity = {"memory": budget}
-    place = directory / "fits" / name
-    each = ope.evaluate(policy, data, options, place, identity)
-    if args.truth:
-      truth = _played(policy, args, options.config.agent.gamma)
-      each = each._replace(truth=truth)
-    found.append(each)
+    found.extend(_evaluated(policy, data, options, args, directory, budget))
   made, found = ope_report.make(found, data, options, args.data, args.by)
   files = ope_report.write(made, found, directory)
   for section in made.sections:
     for table in section.tables:
       print(tables.to_markdown(table))
   for each in found:
-    for warning in each.warnings:
+    for warning in () if each.part else each.warnings:
       print(f"- {each.name}: {warning}")
   print(f"wrote {directory / 'report.html'} and {len(files) - 1} more files")
   return 0
 
 
+def _evaluated(policy, data, options, args, directory, budget) -> List[Any]:
+  from tf_mmdrl.offline import evaluated, ope
+
+  name = hashlib.sha256(policy.name.encode()).hexdigest()[:12]
+  found = ope.evaluate(
+    policy, data, options, directory / "fits" / name, {"memory": budget}
+  )
+  if args.truth:
+    played = _played(policy, args, options.config.agent.gamma)
+    found = evaluated.with_truth(found, played)
+  return found
+
+
 def _policies(args: argparse.Namespace, episodes: "DataSet") -> List[Any]:
   from tf_mmdrl.offline import target_policies
 
-  policies = [
-    target_policies.open_policy(
-      text,
-      episodes.description.num_actions,
-      epsilon=args.epsilon,
-      score=args.score,
-      imports=args.imports,
-    )
-    for text in args.policies
-  ]
+  def opened():
+    return [
+      target_policies.open_policy(
+        text,
+        episodes.description.num_actions,
+        epsilon=args.epsilon,
+        score=args.score,
+        imports=args.imports,
+      )
+      for text in args.policies
+    ]
+
+  episodes.allow(args.actions)
+  before, policies = episodes.description.num_actions, opened()
+  for policy in policies:
+    if policy.exported is not None:
+      episodes.allow(policy.exported.num_actions)
+  if episodes.description.num_actions > before:
+    policies = opened()  # random play and functions have as many
   for policy in policies:
     policy.require_fit(episodes.description, f"the data set {args.data!r}")
   return policies
@@ -190,9 +215,9 @@ def _options(args, policies, episodes: "DataSet", budget: int) -> "ope.Options":
   from tf_mmdrl.train import config as configs
 
   is_picture = len(episodes.description.observation_shape) == 3
-  base = ope.base_config(
-    args.agent, _gamma(args, policies), is_picture, args.seed
-  )
+  is_joint = episodes.description.reward_size > 0
+  agent = args.agent or ("joint_mmdqn" if is_joint else "mmdqn")
+  base = ope.base_config(agent, _gamma(args, policies), is_picture, args.seed)
   return ope.Options(
     configs.change(base, args.set),
     fitting.Settings(period=args.period, most=args.updates),

@@ -2,7 +2,7 @@
 
 import argparse
 import pathlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ContextManager, Dict
 
 from tf_mmdrl import zoo
 from tf_mmdrl.cli import parsing
@@ -63,3 +63,15 @@ def directory(args: argparse.Namespace) -> "RunDirectory":
   from tf_mmdrl.train import run_directory
 
   return run_directory.RunDirectory(pathlib.Path(args.directory), args.imports)
+
+
+def restored(args: argparse.Namespace) -> ContextManager[Any]:
+  """The run as it was at its newest whole checkpoint, played or not."""
+  from tf_mmdrl.train import runs
+
+  make: Dict[str, Any] = {}
+  if directory(args).config().replay.data:
+    from tf_mmdrl.offline import data_run
+
+    make["make"] = data_run.without_data
+  return runs.restored(pathlib.Path(args.directory), args.imports, **make)

@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Tuple
 
-from tf_mmdrl.cli import dry_run, main, parsing, quiet
+from tf_mmdrl.cli import data_training, dry_run, main, parsing, quiet
 from tf_mmdrl.core import algorithms, errors, notices
 from tf_mmdrl.environments import names
 from tf_mmdrl.train import config as configs
@@ -27,6 +27,7 @@ _SHORT = {
   "num_envs": "environment.num_envs",
   "actors": "system.actors",
   "order": "system.order",
+  "support": "replay.support",
 }
 
 
@@ -45,6 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="NAME",
     help="settings to begin with, which mmdrl presets lists; chosen by the game"
     " if left out",
+  )
+  parser.add_argument(
+    "--data",
+    metavar="DATASET",
+    help=(
+      "logged episodes to learn from instead of playing; --env is then played"
+      " to evaluate, and nothing is if it is left out"
+    ),
   )
   parser.add_argument(
     "--steps", metavar="N", help="length in steps, over all environments"
@@ -75,6 +84,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_more(parser: argparse._ActionsContainer) -> None:
+  parser.add_argument(
+    "--support",
+    metavar="SHARE",
+    help=(
+      "with --data: choose among actions only that the data takes at least"
+      " SHARE times as often as the most frequent one, such as 0.3"
+    ),
+  )
   parser.add_argument(
     "--num-envs",
     metavar="N",
@@ -143,14 +160,15 @@ def _add_more(parser: argparse._ActionsContainer) -> None:
 def run(args: argparse.Namespace) -> int:
   """Trains; 0 at the end, EXIT_STOPPED after a signal."""
   preset, config = wanted(args)
-  _require_actors(args, config)
   outside_loggers.require(args.log)
   path = pathlib.Path(args.run_dir or _default_directory(config, preset))
+  if not config.replay.data:
+    _require_actors(args, config)
   with quiet.loading():
     from tf_mmdrl.train import run_directory, trainer
 
   trainer.configure_process(config)
-  if args.dry_run:
+  if args.dry_run and not config.replay.data:
     dry_run.show(config, path)
     return main.EXIT_OK
   _say(
@@ -158,6 +176,9 @@ def run(args: argparse.Namespace) -> int:
     f" {config.schedule.steps:,} steps; the run is in {path}"
   )
   schedule = config.schedule
+  if config.replay.data:
+    outcome = data_training.train(args, config, path)
+    return _ended(outcome, run_directory.RunDirectory(path))
   if schedule.steps <= schedule.learning_starts:
     _say(
       f"note: learning starts at step {schedule.learning_starts:,}, so nothing"
@@ -168,6 +189,11 @@ def run(args: argparse.Namespace) -> int:
     outcome = trainer.train(
       config, directory, strict=args.strict, hire=hire, log=args.log
     )
+  return _ended(outcome, directory)
+
+
+def _ended(outcome: "trainer.Outcome", directory: "RunDirectory") -> int:
+  """Says how a run ended; the command's exit code."""
   if not outcome.finished:
     _say(f"stopped at step {outcome.step:,}; run the same command to go on")
     return main.EXIT_STOPPED
@@ -178,6 +204,10 @@ def run(args: argparse.Namespace) -> int:
 def _show(outcome: "trainer.Outcome", directory: "RunDirectory") -> None:
   """Says how a run ended, what it made, and what to do next."""
   path = directory.path
+  if outcome.best_step is None:
+    _say(f"learnt for {outcome.step:,} steps; pass --env to evaluate")
+    _say(f"policy: {path}/export/{outcome.step}, curve: {path}/metrics.csv")
+    return
   _say(
     f"evaluation after {outcome.step:,} steps: {outcome.evaluation_score:.2f}"
   )
@@ -229,17 +259,20 @@ def _actors(
 
 def wanted(args: argparse.Namespace) -> Tuple[str, configs.Config]:
   """The preset's name, and the configuration that the flags ask for."""
-  preset = args.preset or _preset_for(args.env)
+  chosen = presets.DATA if args.data else _preset_for(args.env)
+  preset = args.preset or chosen
   presets.check_name(preset)
   agent = _agent(args)
   if agent is not None:
     algorithms.check_name(agent)
   # Most mistakes show here, before the seconds that TensorFlow takes to load.
   found = configs.check(presets.PRESETS[preset].config, _settings(args))
-  names.require(found.name)
+  known = data_training.settings(args) if args.data else []
+  if not args.data:
+    names.require(found.name)
   with quiet.loading():
     base = presets.get(preset, agent)
-    return preset, configs.change(base, _settings(args))
+    return preset, configs.change(base, [*known, *_settings(args)])
 
 
 def _agent(args: argparse.Namespace) -> Optional[str]:

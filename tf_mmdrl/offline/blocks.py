@@ -64,20 +64,39 @@ class Scale(NamedTuple):
     return scaled
 
 
+class Moments:
+  """Sums over observations, from which their scale comes."""
+
+  def __init__(self, description: dataset.Description):
+    """Counts nothing yet."""
+    self._is_float = description.observation_dtype.kind == "f"
+    shape = description.observation_shape
+    self._count, self._sum, self._squares = 0, np.zeros(shape), np.zeros(shape)
+
+  def add(self, observations: np.ndarray) -> None:
+    """Takes [T, ...] observations; pictures stay as they are."""
+    if self._is_float:
+      seen = observations.astype(np.float64)
+      self._count += len(seen)
+      self._sum = self._sum + seen.sum(axis=0)
+      self._squares = self._squares + (seen**2).sum(axis=0)
+
+  def scale(self) -> Scale:
+    """The mean and deviation of each feature."""
+    if not self._is_float:
+      return Scale()
+    mean = self._sum / self._count
+    variance = self._squares / self._count - mean**2
+    deviation = np.sqrt(np.maximum(variance, 0))
+    return Scale(mean, np.where(deviation > 1e-6, deviation, 1.0))
+
+
 def scale_of(data: DataSet) -> Scale:
-  """The mean and deviation of a data set's features, by one pass over it."""
-  if data.description.observation_dtype.kind != "f":
-    return Scale()
-  shape = data.description.observation_shape
-  count, total, squares = 0, np.zeros(shape), np.zeros(shape)
+  """The scale of a data set's features, by one pass over it."""
+  moments = Moments(data.description)
   for episode in data.read(range(len(data))):
-    seen = episode.observations.astype(np.float64)
-    count += len(seen)
-    total = total + seen.sum(axis=0)
-    squares = squares + (seen**2).sum(axis=0)
-  mean = total / count
-  deviation = np.sqrt(np.maximum(squares / count - mean**2, 0))
-  return Scale(mean, np.where(deviation > 1e-6, deviation, 1.0))
+    moments.add(episode.observations)
+  return moments.scale()
 
 
 def ask(policy: Probabilities, observations: np.ndarray) -> np.ndarray:
@@ -214,3 +233,27 @@ class Source:
       )
       self._at = (epoch, part)
     return self._block
+
+
+def batches(
+  source: Source, number: int, *, count: int, size: int, seed: int
+) -> Block:
+  """Transitions of a block, drawn by the seed and its number alone.
+
+  Args:
+    source: of blocks.
+    number: of the block.
+    count: K, how many batches.
+    size: B; if a block has no more transitions, each batch is all of them.
+    seed: of the draws.
+
+  Returns:
+    [K, B] transitions.
+  """
+  block = source.block(number)
+  generator = np.random.default_rng([seed, 2, number])
+  rows = generator.integers(len(block.actions), size=[count, size])
+  if len(block.actions) <= size:
+    everything = np.arange(len(block.actions))
+    rows = np.broadcast_to(everything, [count, len(everything)])
+  return block.take(rows)

@@ -63,8 +63,11 @@ class DataSet(abc.ABC):
     description: what they share.
     lengths: [E] steps of each episode.
     has_behaviour: whether the probabilities of actions were logged.
+    counts_actions: whether the number of actions is known only from those that
+      were taken, so that there may be more.
   """
 
+  counts_actions = False
   path: pathlib.Path
   description: Description
   lengths: np.ndarray
@@ -78,6 +81,11 @@ class DataSet(abc.ABC):
   @abc.abstractmethod
   def read(self, indices: Sequence[int]) -> Iterator[Episode]:
     """Episodes by number, checked, one after another."""
+
+  def allow(self, num_actions: int) -> None:
+    """Takes it that there are so many actions, if the data does not say."""
+    if self.counts_actions and num_actions > self.description.num_actions:
+      self.description = self.description._replace(num_actions=num_actions)
 
   def __len__(self) -> int:
     return len(self.lengths)

@@ -11,25 +11,26 @@ import dataclasses
 import json
 import math
 import pathlib
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 import tensorflow as tf
-from tf_agents.specs import array_spec
 from tf_agents.trajectories import policy_step, trajectory
 from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl.agents import targets, transitions
 from tf_mmdrl.core import errors, whole_files
 from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.offline import blocks
 from tf_mmdrl.offline.blocks import Block, Source
 from tf_mmdrl.offline.dataset import Description
 from tf_mmdrl.ops import bellman, kernels, mmd
-from tf_mmdrl.train import checkpoints, factories
+from tf_mmdrl.train import checkpoints, factories, logged_specs
 from tf_mmdrl.train import config as configs
 
 _STATE, _ARRAYS = "state.json", "arrays"
 _CHUNK = 2048  # examples that are predicted at once
+_JOINT_CHUNK = 256  # of vectors, whose distances are taken pair by pair
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +73,29 @@ class Settings:
     return min(self.most, steps * target_period)
 
 
+def possible_returns(
+  rewards: Tuple[Any, Any], gamma: float, *, ends: bool
+) -> Optional[targets.Bounds]:
+  """The lowest and the highest return that rewards allow.
+
+  Args:
+    rewards: the lowest and the highest that were logged, each [] or [D].
+    gamma: discount.
+    ends: whether any logged episode ended. If none did there is always a next
+      reward.
+
+  Returns:
+    Both; None without a discount, where episodes may be longer than logged.
+  """
+  if gamma == 1:
+    return None
+  low, high = (np.asarray(reward, np.float64) for reward in rewards)
+  least, most = low / (1 - gamma), high / (1 - gamma)
+  if ends:  # with the next reward at the earliest
+    least, most = np.minimum(least, low), np.maximum(most, high)
+  return least, most
+
+
 class Look(NamedTuple):
   """What was seen after so many updates.
 
@@ -87,30 +111,9 @@ class Look(NamedTuple):
   loss: float
 
 
-class _Specs:
-  """What `factories.agent` wants to know of an environment."""
-
-  def __init__(self, description: Description):
-    kind = description.observation_dtype
-    dtype = np.float32 if kind.kind == "f" else kind.type
-    shape = description.observation_shape
-    if kind.kind == "f":
-      self._observation = array_spec.ArraySpec(shape, dtype)
-    else:
-      info = np.iinfo(kind)
-      self._observation = array_spec.BoundedArraySpec(
-        shape, dtype, info.min, info.max
-      )
-    self._num_actions = description.num_actions
-
-  def time_step_spec(self) -> ts.TimeStep:
-    return ts.time_step_spec(self._observation)
-
-  def reward_spec(self) -> array_spec.ArraySpec:
-    return array_spec.ArraySpec([], np.float32, name="reward")
-
-  def action_spec(self) -> array_spec.BoundedArraySpec:
-    return array_spec.BoundedArraySpec([], np.int64, 0, self._num_actions - 1)
+def specs_of(description: Description) -> logged_specs.LoggedSpecs:
+  """What agents want to know of the environment that was logged."""
+  return logged_specs.LoggedSpecs(*description[:4])
 
 
 class Fit:
@@ -134,6 +137,7 @@ class Fit:
     settings: Settings,
     *,
     horizon: int,
+    bounds: Optional[targets.Bounds] = None,
     directory: Optional[pathlib.Path] = None,
     identity: Optional[Dict[str, Any]] = None,
   ):
@@ -145,6 +149,8 @@ class Fit:
       source: of transitions.
       settings: how long to fit.
       horizon: steps of the longest episode.
+      bounds: the lowest and highest return that the rewards allow, where
+        targets and what is found are cut; None if not known.
       directory: of checkpoints; none are made if None.
       identity: what must be the same to go on with a checkpoint, as JSON.
     """
@@ -159,7 +165,10 @@ class Fit:
         f" agent.reward_scale = {config.agent.reward_scale:g}; leave it out"
       )
     self._config, self._source, self._settings = config, source, settings
-    self.agent = factories.agent(config, _Specs(description))
+    self._bounds = bounds
+    self.agent = factories.agent(
+      config, specs_of(description), return_bounds=bounds
+    )
     self._optimizer: Any = self.agent._optimizer
     self._rate = config.optimizer.learning_rate
     self.least = settings.least(
@@ -179,8 +188,10 @@ class Fit:
       self.agent.train_in_turn(_experience), autograph=False
     )
     self._residuals = tf.function(self._residual_of, autograph=False)
-    self._predict = tf.function(
-      lambda seen: ReturnDistribution.of(self.agent.return_network(seen)[0]),
+    spec = self.agent.time_step_spec.observation
+    self._predict = tf.function(  # one graph for batches of any size
+      self._distributions,
+      input_signature=[tf.TensorSpec([None, *spec.shape], spec.dtype)],
       autograph=False,
     )
     self._checkpoints = None
@@ -232,9 +243,10 @@ class Fit:
   def residual(self) -> float:
     """The mean energy distance of held-out predictions to their targets."""
     held = self._source.held_out
+    size = _CHUNK if held.rewards.ndim == 1 else _JOINT_CHUNK
     sums = 0.0
-    for start in range(0, len(held.actions), _CHUNK):
-      part = Block(*(each[start : start + _CHUNK] for each in held))
+    for start in range(0, len(held.actions), size):
+      part = Block(*(each[start : start + size] for each in held))
       sums += float(tf.reduce_sum(self._residuals(*part)))
     return sums / len(held.actions)
 
@@ -262,16 +274,13 @@ class Fit:
 
   def _learn(self, number: int) -> float:
     """One period of updates; the batches depend on seed and number alone."""
-    block = self._source.block(number)
-    size = self._config.schedule.batch_size
-    generator = np.random.default_rng([self._config.system.seed, 2, number])
-    rows = generator.integers(
-      len(block.actions), size=[self._settings.period, size]
+    batches = blocks.batches(
+      self._source,
+      number,
+      count=self._settings.period,
+      size=self._config.schedule.batch_size,
+      seed=self._config.system.seed,
     )
-    if len(block.actions) <= size:  # few enough for all of them, every time
-      everything = np.arange(len(block.actions))
-      rows = np.broadcast_to(everything, [len(rows), len(everything)])
-    batches = block.take(rows)
     found = self._train(batches[:-1], tf.constant(batches.weights))
     return float(found.loss.numpy().mean())
 
@@ -303,10 +312,10 @@ class Fit:
 
   def _residual_of(self, *parts) -> tf.Tensor:
     block = Block(*map(tf.convert_to_tensor, parts))
-    net, gamma = self.agent.return_network, self._config.agent.gamma
-    now = ReturnDistribution.of(net(block.observations)[0]).at(block.actions)
+    gamma = self._config.agent.gamma
+    now = self._distributions(block.observations).at(block.actions)
     after = targets.mixture(
-      ReturnDistribution.of(net(block.next_observations)[0]),
+      self._distributions(block.next_observations),
       tf.math.log(block.next_probabilities),
     )
     target = bellman.backup(block.rewards, gamma * block.discounts, after)
@@ -317,6 +326,13 @@ class Fit:
       x_log_weights=now.log_weights,
       y_log_weights=target.log_weights,
     )
+
+  def _distributions(self, observations) -> ReturnDistribution:
+    """What the network knows of scaled observations, in natural rewards."""
+    found = ReturnDistribution.of(self.agent.return_network(observations)[0])
+    if self._bounds is None:
+      return found
+    return targets.within(found, self._bounds)
 
   def _save(self) -> None:
     if self._checkpoints is not None:

@@ -71,9 +71,12 @@ def paths(
 
 
 def partial_returns(rewards: np.ndarray, gamma: float) -> np.ndarray:
-  """[T + 1] discounted rewards before each step, and of all steps."""
+  """[T + 1] or [T + 1, D] discounted rewards before each step, and of all."""
   factors = gamma ** np.arange(len(rewards))
-  return np.concatenate([[0.0], np.cumsum(factors * rewards)])
+  discounted = (factors * rewards.T).T
+  return np.concatenate(
+    [np.zeros_like(discounted[:1]), np.cumsum(discounted, axis=0)]
+  )
 
 
 def estimates(

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
@@ -19,6 +20,7 @@ from tf_mmdrl.offline import dataset, minari_spaces
 from tf_mmdrl.offline.dataset import DataSet, Description, Episode
 
 METADATA, MAIN = "metadata.json", "main_data.hdf5"
+_EPISODE = re.compile("episode_[0-9]{1,18}")
 BEHAVIOUR = "behaviour_probability"  # within an episode's infos
 _OWN = "mmdrl"  # the key of what this library adds to the metadata
 _FORMAT_VERSION = "0.5.3"
@@ -47,12 +49,13 @@ class MinariDataSet(DataSet):
     self.path = path
     self._h5py = optional.require("h5py", use="data sets", extra="offline")
     metadata = self._metadata()
-    own = metadata.get(_OWN, {})
+    own = metadata.get(_OWN)
+    own = own if isinstance(own, dict) else {}
     self._spaces = minari_spaces.parse(metadata, path)
     shape = own.get("observation_shape") or self._spaces.shape
     with self._open() as file:
       names = sorted(
-        (name for name in file if name.startswith("episode_")),
+        (name for name in file if _EPISODE.fullmatch(name)),
         key=lambda name: int(name.partition("_")[2]),
       )
       if not names:
@@ -120,6 +123,8 @@ class MinariDataSet(DataSet):
       raise dataset.broken(
         self.path, f"{METADATA} cannot be read: {error}"
       ) from None
+    if not isinstance(metadata, dict):
+      raise dataset.broken(self.path, f"{METADATA} holds no object")
     found = metadata.get("data_format", "hdf5")
     if found != "hdf5":
       raise dataset.broken(
@@ -140,6 +145,8 @@ class MinariDataSet(DataSet):
     """An array that lies in this very file; links could lead anywhere."""
     place, group = f"{name}/{key}", file
     for part in place.split("/"):
+      if not isinstance(group, self._h5py.Group):
+        raise dataset.broken(self.path, f"{place!r} is no plain array")
       link = group.get(part, getlink=True)
       if link is None:
         raise dataset.broken(self.path, f"it lacks {place!r}")
@@ -148,6 +155,7 @@ class MinariDataSet(DataSet):
       group = group[part]
     if (
       not isinstance(group, self._h5py.Dataset)
+      or not group.shape  # a number, or nothing
       or group.is_virtual
       or group.external
     ):

@@ -7,9 +7,10 @@ from typing import Any, List, Optional, Sequence, Tuple
 import numpy as np
 
 from tf_mmdrl.core import plotting, whole_files
-from tf_mmdrl.offline import importance, laws, ope
+from tf_mmdrl.offline import evaluated, importance, laws, ope
+from tf_mmdrl.offline.evaluated import Evaluated
 from tf_mmdrl.offline.laws import Interval
-from tf_mmdrl.offline.ope import Evaluated
+from tf_mmdrl.offline.overview import Data
 from tf_mmdrl.report import page, tables
 from tf_mmdrl.report.page import Picture, Section
 from tf_mmdrl.report.tables import Score, Table
@@ -50,10 +51,9 @@ def statistics_table(found: Evaluated) -> Table:
     rows.append(["played", *cells, None, None])
   extra = ["w1", "energy"] if found.truth is not None else []
   words = ["W1 to played", "energy distance"] if extra else []
-  slug = page.slug([found.name])
   return Table(
-    f"statistics_{slug}",
-    f"Return of {found.name} from the data's first states",
+    f"statistics_{page.slug([found.title])}",
+    f"Return of {found.title} from the data's first states",
     ["estimator", *names, *extra],
     ["estimator", *map(heading, names), *words],
     rows,
@@ -66,6 +66,25 @@ def _distances(found: Evaluated, estimator: str) -> List[float]:
   if found.truth is None:
     return []
   return list(laws.distances(found.estimates[estimator].law(), found.truth))
+
+
+def correlation_table(found: Evaluated) -> Table:
+  """How the parts of vector returns go together."""
+  rows: List[List[Any]] = []
+  kinds = {"fitted": found.correlation, "played": found.true_correlation}
+  for name, matrix in kinds.items():
+    for number, row in enumerate(matrix or ()):
+      rows.append([f"{name}, reward {number}", *row])
+  numbers = range(len(found.correlation or ()))
+  return Table(
+    f"correlation_{page.slug([found.name])}",
+    f"Correlations of the returns of {found.name}",
+    ["return", *(f"reward_{number}" for number in numbers)],
+    ["return", *(f"reward {number}" for number in numbers)],
+    rows,
+    ["Of the joint distribution, from the data's first states."],
+    decimals=2,
+  )
 
 
 def ranking_table(
@@ -92,9 +111,11 @@ def ranking_table(
     rows.append(
       [each.name, _score(each.statistics[estimator][statistic]), apart]
     )
+  part = ordered[0].part
+  of = "" if part is None else f" of reward {part}"
   return Table(
-    "ranking",
-    f"Policies by {heading(statistic)}, {WORDS[estimator]}",
+    "ranking" if part is None else f"ranking_{part}",
+    f"Policies by {heading(statistic)}{of}, {WORDS[estimator]}",
     ["policy", statistic, "less_than_the_one_above_by"],
     ["policy", heading(statistic), "below the one above by"],
     rows,
@@ -163,7 +184,7 @@ def figure(found: Evaluated, logged: np.ndarray) -> Any:
 
 def make(
   found: Sequence[Evaluated],
-  data: ope.Data,
+  data: Data,
   options: ope.Options,
   name: str,
   statistic: str,
@@ -180,49 +201,58 @@ def make(
   Returns:
     The report, and `found` in its order.
   """
-  config, ranking, ordered = options.config, None, list(found)
-  if len(found) > 1:
-    estimator = next(iter(found[0].statistics))
-    ordered = ope.ranked(found, estimator, statistic)
-    counts = laws.draws(
-      len(data.returns), options.repetitions, config.system.seed
-    )
-    ranking = ranking_table(ordered, estimator, statistic, counts)
+  config = options.config
+  ordered: List[Evaluated] = []
+  rankings: List[Table] = []
+  for part in sorted({each.part for each in found}, key=lambda part: part or 0):
+    alike = [each for each in found if each.part == part]
+    if len(alike) > 1:
+      estimator = next(iter(alike[0].statistics))
+      alike = evaluated.ranked(alike, estimator, statistic)
+      counts = laws.draws(
+        len(data.returns), options.repetitions, config.system.seed
+      )
+      rankings.append(ranking_table(alike, estimator, statistic, counts))
+    ordered.extend(alike)
   about = (
     f"{config.agent.name} fitted to {data.episodes.num_steps:,} transitions of"
     f" {name}, discount {config.agent.gamma:g}, seed {config.system.seed}."
   )
-  return _report(ordered, data, name, about, ranking), ordered
+  return _report(ordered, data, name, about, rankings), ordered
 
 
 def _report(
   found: Sequence[Evaluated],
-  data: ope.Data,
+  data: Data,
   name: str,
   about: str,
-  ranking: Optional[Table],
+  rankings: List[Table],
 ) -> page.Report:
   """The whole page."""
   sections = []
-  if ranking is not None:
-    sections.append(Section("Ranking", tables=[ranking]))
+  if rankings:
+    sections.append(Section("Ranking", tables=rankings))
   for each in found:
+    logged = data.returns if each.part is None else data.returns[:, each.part]
     with plotting.style():
-      drawn = figure(each, data.returns)
+      drawn = figure(each, logged)
       picture = Picture(
-        f"returns_{page.slug([each.name])}",
-        f"Return of {each.name}: estimates, and what was logged"
+        f"returns_{page.slug([each.title])}",
+        f"Return of {each.title}: estimates, and what was logged"
         + (" and played." if each.truth is not None else "."),
         plotting.to_png(drawn),
         plotting.to_svg(drawn),
       )
-    sections.append(
-      Section(each.name, each.warnings, [picture], [statistics_table(each)])
-    )
+    made = [statistics_table(each)]
+    if each.part == 0:
+      made.append(correlation_table(each))
+    warnings = [] if each.part else each.warnings
+    sections.append(Section(each.title, warnings, [picture], made))
+  names = sorted({each.name for each in found})
   first = next(iter(found[0].statistics))
   mean, cvar = (found[0].statistics[first][key] for key in ("mean", laws.CVAR))
   cards = [
-    (_shown(mean), f"mean return of {found[0].name}, {WORDS[first]}"),
+    (_shown(mean), f"mean return of {found[0].title}, {WORDS[first]}"),
     (_shown(cvar), "its CVaR 5 %"),
     (f"{len(data.returns):,}", "logged episodes"),
   ]
@@ -230,11 +260,16 @@ def _report(
     about,
     "The fitted law has an interval only with --refits, which fits to"
     " bootstrapped episodes again.",
-    *(f"{each.name}: {text}" for each in found for text in each.warnings),
+    *(
+      f"{each.name}: {text}"
+      for each in found
+      if not each.part
+      for text in each.warnings
+    ),
   ]
   return page.Report(
     "What would these policies return?"
-    if len(found) > 1
+    if len(names) > 1
     else f"What would {found[0].name} return?",
     f"Estimated from {name}, without playing",
     cards,
@@ -252,7 +287,7 @@ def write(
   files = page.write(made, directory)
   content = {
     "about": made.notes[0],
-    "policies": [ope.to_json(each) for each in found],
+    "policies": [evaluated.to_json(each) for each in found],
   }
   text = "\n".join(
     [

@@ -80,11 +80,11 @@ class _Returns:
 
   def __init__(self, gamma: float):
     self._gamma = gamma
-    self.returns: List[float] = []
+    self.returns: List[np.ndarray] = []
 
   def add(self, episode: Episode) -> None:
     factors = self._gamma ** np.arange(len(episode.rewards))
-    self.returns.append(float(factors @ episode.rewards.astype(np.float64)))
+    self.returns.append(factors @ episode.rewards.astype(np.float64))
 
 
 def play(
@@ -100,7 +100,7 @@ def play(
     seed: of the games.
 
   Returns:
-    [M] returns from the first state on.
+    [M] or [M, D] returns from the first state on.
   """
   config = policy.config or configs.Config()
   if config.environment.name != name:
@@ -126,14 +126,20 @@ def require_same(name: str, description: Description) -> None:
   )
   there = _description(environment, name)
   environment.close()
-  if there[:3] != description[:3]:
+  if there[:4] != description[:4]:
     raise errors.UserError(
-      f"{name} has observations {there.observation_dtype}"
-      f" {list(there.observation_shape)} and {there.num_actions} actions, but"
-      f" the data has {description.observation_dtype}"
-      f" {list(description.observation_shape)} and"
-      f" {description.num_actions}; pass the environment of the data"
+      f"{name} has {_in_words(there)}, but the data has"
+      f" {_in_words(description)}; pass the environment of the data"
     )
+
+
+def _in_words(description: Description) -> str:
+  size = description.reward_size
+  return (
+    f"observations {description.observation_dtype}"
+    f" {list(description.observation_shape)}, {description.num_actions} actions"
+    f" and {f'rewards [{size}]' if size else 'plain rewards'}"
+  )
 
 
 def _description(environment: Environment, name: str) -> Description:
@@ -142,7 +148,8 @@ def _description(environment: Environment, name: str) -> Description:
     tuple(spec.shape),
     np.dtype(spec.dtype),
     specs.num_actions(environment.action_spec()),
-    environment=name,
+    factories.dimensions(environment) or 0,
+    name,
   )
 
 
@@ -229,7 +236,7 @@ class _Recorder:
         chances,
       )
     )
-    self.scores.append(float(rewards.sum()))
+    self.scores.append(float(rewards.sum()))  # over all parts of vectors
     self.num_steps += len(actions)
     self.num_cut += not terminated
     self._counts[row] += 1

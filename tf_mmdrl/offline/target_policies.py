@@ -198,7 +198,8 @@ def _of_function(place: str, num_actions: Optional[int], epsilon: float):
     if found.shape != wanted:
       raise errors.UserError(
         f"the policy {place!r} must give probabilities [B, A] = {wanted}, got"
-        f" the shape {found.shape}"
+        f" the shape {found.shape}; if a .csv or .npz does not say how many"
+        " actions there are, pass --actions"
       )
     if not (found >= 0).all() or np.abs(found.sum(1) - 1).max() > _TOLERANCE:
       raise errors.UserError(

@@ -65,6 +65,7 @@ class NPZDataSet(DataSet):
         " supported",
       )
     num_rows = known["actions"][0]
+    self.counts_actions = "num_actions" not in self._members
     whole = self._read([_ENDS, "truncations", "episodes"], 0, num_rows)
     self._starts = _starts(
       whole[_ENDS].astype(bool), whole.get("truncations"), whole.get("episodes")
@@ -169,6 +170,8 @@ class NPZDataSet(DataSet):
 
 class CSVDataSet(DataSet):
   """One transition in each line of a CSV file."""
+
+  counts_actions = True
 
   def __init__(self, path: pathlib.Path):
     """Reads the file once, to find where episodes begin."""

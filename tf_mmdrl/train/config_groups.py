@@ -171,6 +171,25 @@ class ReplayConfig(settings.Group):
     low=0,
     high=1,
   )
+  data: str = settings.setting(
+    "",
+    "data set of logged episodes that the run learns from instead of playing;"
+    " none if empty",
+  )
+  memory: float = settings.setting(
+    1.0,
+    "gigabytes that transitions of replay.data may take in memory; a larger"
+    " data set is read in parts",
+    above=0,
+  )
+  support: float = settings.setting(
+    0.0,
+    "with replay.data: the target chooses among actions that the logged"
+    " behaviour takes at least so often as its most frequent one there, as in"
+    " discrete BCQ; 0: among all",
+    low=0,
+    high=1,
+  )
 
 
 @dataclasses.dataclass(frozen=True)

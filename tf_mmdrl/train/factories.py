@@ -125,9 +125,18 @@ def network(
 
 
 def agent(
-  config: Config, env: py_environment.PyEnvironment
+  config: Config, env: py_environment.PyEnvironment, **options: Any
 ) -> base.ReturnDistributionAgent:
-  """The agent, with weights that depend on the seed only."""
+  """The agent, with weights that depend on the seed only.
+
+  Args:
+    config: the run's.
+    env: what has the specs of time steps and actions.
+    **options: of the agent, beside those of the settings.
+
+  Returns:
+    The agent.
+  """
   tf.keras.utils.set_random_seed(seeds(config).network)
   time_step_spec = tensor_spec.from_spec(env.time_step_spec())
   action_spec = tensor_spec.from_spec(env.action_spec())
@@ -152,6 +161,7 @@ def agent(
     target_update_period=max(1, config.schedule.target_period // per_update),
     gradient_clipping=config.optimizer.gradient_clipping or None,
     jit_compile={"auto": None, "on": True, "off": False}[config.system.xla],
+    **options,
   )
   made.initialize()
   return made

@@ -21,7 +21,7 @@ from tf_mmdrl.policies.player import Act, by_scores
 from tf_mmdrl.policies.scores import Mean, Score
 from tf_mmdrl.serving import models
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import factories
+from tf_mmdrl.train import factories, logged_specs
 from tf_mmdrl.train.run_directory import RunDirectory
 
 
@@ -84,11 +84,13 @@ def open_run(
       " exports at its evaluations and at its end; run mmdrl export to export"
       " its newest checkpoint"
     )
-  environment = factories.environment(config)
+  environment = logged_specs.read(directory.path)
+  if environment is None:
+    environment = factories.environment(config)
+    environment.close()
   observation, action = tensor_spec.from_spec(
     (environment.observation_spec(), environment.action_spec())
   )
-  environment.close()
   network = factories.network(
     config, observation, action, factories.dimensions(environment)
   )

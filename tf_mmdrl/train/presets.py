@@ -10,7 +10,7 @@ from tf_mmdrl.core import algorithms, errors
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train.config import Config
 
-PUBLISHED, _PAPER = "published", "paper"
+PUBLISHED, _PAPER, DATA = "published", "paper", "data"
 
 
 class Preset(NamedTuple):
@@ -177,6 +177,20 @@ PRESETS: Dict[str, Preset] = {
     ),
   ),
   "minatar": Preset("any MinAtar game, 3M steps", _MINATAR),
+  DATA: Preset(
+    "logged episodes (--data), 50k updates",
+    Config().replace(
+      environment=dict(num_envs=1),
+      network=dict(num_particles=32),
+      optimizer=dict(learning_rate=3e-4, epsilon=1e-5),
+      # A step is an update here.
+      schedule=dict(
+        steps=50_000, steps_per_update=1, batch_size=64, target_period=500
+      ),
+      evaluation=dict(period=10_000, num_envs=16, episodes=32),
+      system=dict(log_period=1_000, checkpoint_period=10_000),
+    ),
+  ),
   "atari": Preset("any Atari game on one desktop machine, 10M steps", _ATARI),
   _PAPER: Preset(
     "the MMDQN paper's Atari experiments with its authors' rules of play,"

@@ -48,8 +48,11 @@ class RunState:
     experience: what they played, and the batches that were drawn of it.
     learner: what updates.
     metrics: what was measured.
+    is_evaluated: whether games are played to evaluate it.
     step: steps taken, over all environments, that are in replay.
   """
+
+  is_evaluated = True
 
   def __init__(
     self, config: Config, directory: RunDirectory, crew: Optional[Crew] = None

@@ -2,7 +2,7 @@
 
 import contextlib
 import pathlib
-from typing import Iterable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 
 from tf_mmdrl.core import errors, notices
 from tf_mmdrl.train.run_directory import RunDirectory
@@ -11,13 +11,16 @@ from tf_mmdrl.train.run_state import RunState
 
 @contextlib.contextmanager
 def restored(
-  path: pathlib.Path, imports: Iterable[str] = ()
-) -> Iterator[RunState]:
+  path: pathlib.Path,
+  imports: Iterable[str] = (),
+  make: Callable[..., Any] = RunState,
+) -> Iterator[Any]:
   """The run as it was at its newest whole checkpoint.
 
   Args:
     path: the run's directory.
     imports: modules of its settings that may be imported.
+    make: (config, directory) -> the run's state, if it is not one that plays.
   """
   directory = RunDirectory(path, imports)
   config = directory.config()
@@ -26,7 +29,7 @@ def restored(
   changed = config.replace(
     environment={"resume": "fresh"}, system={"devices": "one"}
   )
-  state = RunState(changed, directory)
+  state = make(changed, directory)
   state.config = config
   try:
     if not state.restore(notices.warn, clean=False):

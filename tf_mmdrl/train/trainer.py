@@ -1,6 +1,6 @@
 """The training loop: play and learn, evaluate, save."""
 
-from typing import Callable, NamedTuple, Optional, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import tensorflow as tf
 
@@ -35,6 +35,8 @@ from tf_mmdrl.train.watching import Watcher
 _NEVER = 1e9  # evaluation.enough if no score is
 
 Hire = Callable[[Config, Stop], Crew]
+# What has the parts of `RunState` that a trainer asks for; see `offline`.
+Make = Callable[[Config, RunDirectory], Any]
 
 
 class Outcome(NamedTuple):
@@ -62,6 +64,7 @@ def train(
   strict: bool = False,
   hire: Optional[Hire] = None,
   log: Sequence[str] = (),
+  make: Optional[Make] = None,
 ) -> Outcome:
   """Trains until the last step or a signal; goes on where a run stopped.
 
@@ -73,6 +76,7 @@ def train(
     hire: finds who plays, if not actors in this process. They may ask the run
       to stop, too.
     log: tools of `outside_loggers` that the metrics go to as well.
+    make: makes the run's state, if it is not one that plays.
 
   Returns:
     How it ended.
@@ -82,7 +86,10 @@ def train(
   _require_whole_phases(config)
   # Before the directory is touched, for most mistakes show here.
   stop = Stop()
-  state = RunState(config, directory, hire(config, stop) if hire else None)
+  if make is not None:
+    state = make(config, directory)
+  else:
+    state = RunState(config, directory, hire(config, stop) if hire else None)
   try:
     before = directory.open_for_training(
       config, strict=strict, note=notices.note
@@ -142,6 +149,8 @@ def _say_where(state: RunState, before: Optional[Config]) -> None:
 def _say_how_it_resumes(state: RunState) -> None:
   """Tells of an environment whose state cannot be saved, though one might."""
   config = state.config.environment
+  if not state.actors:  # nothing is played
+    return
   why = state.actors[0].replayed_because  # they are all alike
   if why is not None and family(config.name) != "atari":
     notices.note(
@@ -171,13 +180,15 @@ class Trainer:
     self._directory = directory
     self._stop = stop
     self._watcher = Watcher(directory, config, state.step, log)
-    self._evaluator = Evaluator(
-      factories.environment(config, evaluation=True),
-      factories.evaluation_player(config, state.agent.return_network).act,
-      config.evaluation,
-      factories.seeds(config).evaluation,
-      config.own_settings.worth,
-    )
+    self._evaluator: Optional[Evaluator] = None
+    if state.is_evaluated:
+      self._evaluator = Evaluator(
+        factories.environment(config, evaluation=True),
+        factories.evaluation_player(config, state.agent.return_network).act,
+        config.evaluation,
+        factories.seeds(config).evaluation,
+        config.own_settings.worth,
+      )
     self._saved = state.step
     self._changed = False  # since the last checkpoint
     self._summarize = False
@@ -207,7 +218,8 @@ class Trainer:
     finally:
       self._rounds.close()
       self._watcher.close(is_finished=self._finished)
-      self._evaluator.close()
+      if self._evaluator is not None:
+        self._evaluator.close()
 
   def _round(self) -> None:
     self._changed = True
@@ -239,6 +251,8 @@ class Trainer:
     return self._state.step // period > last // period
 
   def _is_evaluation_due(self) -> bool:
+    if self._evaluator is None:
+      return False
     last = self._state.metrics.last_evaluation
     at_the_end = self._is_over() and last < self._state.step
     group = self._config.evaluation
@@ -256,7 +270,7 @@ class Trainer:
     state = self._state
     evaluation: Optional[Evaluation] = None
     glimpse = videos.Glimpse()
-    if self._is_evaluation_due():
+    if self._evaluator is not None and self._is_evaluation_due():
       # A checkpoint can be made while its environments do not answer.
       with self._stop.saving_if_stuck(self._save):
         evaluation = self._evaluator.evaluate(
