@@ -4,7 +4,7 @@ Writes a data set of so many gigabytes (episodes of 1,000 steps of 1,000
 numbers, logged by random play), evaluates a policy on it in a process of its
 own, and prints the most memory that this process had.
 
-    python benchmarks/ope_memory.py -o DIR [--gigabytes 10] [--memory 1G]
+    python benchmarks/ope_memory.py -o DIR [--gigabytes 10] [--memory 500M]
 """
 
 import argparse
@@ -72,7 +72,7 @@ def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument("-o", "--output", required=True)
   parser.add_argument("--gigabytes", type=float, default=10.0)
-  parser.add_argument("--memory", default="1G")
+  parser.add_argument("--memory", default="500M")
   args = parser.parse_args()
   directory = pathlib.Path(args.output)
   directory.mkdir(parents=True, exist_ok=True)

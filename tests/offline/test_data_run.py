@@ -224,9 +224,15 @@ def test_data_in_parts_gives_the_same_examples(tmp_path):
     held_out=0.0,
   )
   assert source.num_blocks == 10
-  size = dict(count=2, size=8, seed=0)
-  one = blocks.batches(source, 7, **size)
-  blocks.batches(source, 23, **size)
-  again = blocks.batches(source, 7, **size)
+  size = dict(count=4, size=8, seed=0, step_bytes=64)
+  (one,) = blocks.batches(source, 7, **size)
+  list(blocks.batches(source, 23, **size))
+  (again,) = blocks.batches(source, 7, **size)
   for part, same in zip(one, again):
     np.testing.assert_array_equal(part, same)
+  # Of transitions of 4 MB two batches of 8 fit into 64 MB.
+  size["step_bytes"] = 2**22
+  halves = list(blocks.batches(source, 7, **size))
+  assert [half.actions.shape for half in halves] == [(2, 8), (2, 8)]
+  for part, *both in zip(one, *halves):
+    np.testing.assert_array_equal(part, np.concatenate(both))

@@ -116,3 +116,16 @@ def test_draws_without_any_weight_are_left_out():
 def test_unknown_statistics_are_refused():
   with pytest.raises(errors.UserError, match="unknown statistic 'meen'"):
     laws.check_statistic("meen")
+
+
+def test_few_fits_have_students_quantiles():
+  for freedom, wanted in ((1, 12.706), (4, 2.776), (5, 2.571), (19, 2.093)):
+    assert laws.student(freedom) == pytest.approx(wanted, rel=2e-3)
+
+
+def test_few_episodes_have_wider_intervals():
+  """Phi(-t sqrt(n / (n - 1))), with t(19) = 2.093 and t(59) = 2.001."""
+  assert laws.tail_of(20) == pytest.approx(0.01587, rel=1e-2)
+  assert laws.tail_of(60) == pytest.approx(0.02181, rel=1e-2)
+  assert laws.tail_of(10**6) == pytest.approx(0.025, rel=1e-3)
+  assert 0 <= laws.tail_of(1.3) < 1e-9

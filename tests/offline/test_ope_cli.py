@@ -13,7 +13,6 @@ import offline_fixtures
 import pytest
 
 from tf_mmdrl.cli import main
-from tf_mmdrl.offline import refits
 from tf_mmdrl.offline.dataset import Description, Episode
 
 _POLICY = "offline_fixtures:mostly_right"
@@ -180,11 +179,6 @@ def test_a_csv_of_one_action_is_taken_with_more(tmp_path, capsys):
   assert "never takes action 1, which the policy takes in 75.0%" in (
     capsys.readouterr().out
   )
-
-
-def test_few_refits_have_students_quantiles():
-  for freedom, wanted in ((1, 12.706), (4, 2.776), (5, 2.571), (19, 2.093)):
-    assert refits.student(freedom) == pytest.approx(wanted, rel=2e-3)
 
 
 _REFUSED = {

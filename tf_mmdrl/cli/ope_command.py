@@ -44,8 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   )
   parser.add_argument(
     "--agent",
-    help="algorithm that is fitted to the data; mmdqn if left out, or"
-    " joint_mmdqn to rewards that are vectors",
+    help="algorithm that is fitted to the data",
   )
   parser.add_argument(
     "--gamma",
@@ -69,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="environment to play the policies in, for comparison",
   )
   parser.add_argument(
-    "--memory", default="1G", help="most bytes of transitions held at a time"
+    "--memory", default="500M", help="most bytes of transitions held at a time"
   )
   parser.add_argument(
     "--seed", type=int, default=0, help="seed of everything random"

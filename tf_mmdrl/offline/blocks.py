@@ -5,7 +5,15 @@ to blocks anew in every pass, in an order that depends on the seed and the pass
 alone, so that a run that goes on reads what one that was not cut would read.
 """
 
-from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+  Callable,
+  Iterator,
+  List,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Tuple,
+)
 
 import numpy as np
 
@@ -14,6 +22,7 @@ from tf_mmdrl.offline.dataset import DataSet, Episode
 
 Probabilities = Callable[[np.ndarray], np.ndarray]
 _CHUNK = 4096  # observations that a policy is asked about at once
+_MADE = 2**26  # bytes of batches that are made at a time
 _FEWEST = 10  # episodes, from which on some are held out
 
 
@@ -236,8 +245,14 @@ class Source:
 
 
 def batches(
-  source: Source, number: int, *, count: int, size: int, seed: int
-) -> Block:
+  source: Source,
+  number: int,
+  *,
+  count: int,
+  size: int,
+  seed: int,
+  step_bytes: int,
+) -> Iterator[Block]:
   """Transitions of a block, drawn by the seed and its number alone.
 
   Args:
@@ -246,9 +261,11 @@ def batches(
     count: K, how many batches.
     size: B; if a block has no more transitions, each batch is all of them.
     seed: of the draws.
+    step_bytes: of a transition, which decide how many batches are made at a
+      time.
 
-  Returns:
-    [K, B] transitions.
+  Yields:
+    [k, B] transitions, for the same k each time, K in all.
   """
   block = source.block(number)
   generator = np.random.default_rng([seed, 2, number])
@@ -256,4 +273,7 @@ def batches(
   if len(block.actions) <= size:
     everything = np.arange(len(block.actions))
     rows = np.broadcast_to(everything, [count, len(everything)])
-  return block.take(rows)
+  most = max(1, _MADE // (rows.shape[1] * step_bytes))
+  each = max(k for k in range(1, count + 1) if k <= most and count % k == 0)
+  for start in range(0, count, each):
+    yield block.take(rows[start : start + each])

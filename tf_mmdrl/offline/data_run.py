@@ -245,33 +245,40 @@ class DataRounds:
     state = self._state
     config = state.config
     number = state.updates // UPDATES
-    batches = blocks.batches(
+    losses = []
+    parts = blocks.batches(
       self._blocks,
       number,
       count=UPDATES,
       size=config.schedule.batch_size,
       seed=config.system.seed,
+      step_bytes=state.data.episodes.description.step_bytes,
     )
-    if config.replay.support > 0:
-      seed = [config.system.seed, 5, number]
-      batches = behaviour.pessimistic(batches, self._lowest, seed)
-    parts, weights = batches[:-1], tf.constant(batches.weights)
+    for index, part in enumerate(parts):
+      if config.replay.support > 0:
+        seed = [config.system.seed, 5, number, index]
+        part = behaviour.pessimistic(part, self._lowest, seed)
+      losses.append(self._learn(part))
+    state.step += UPDATES * config.schedule.steps_per_update
+    if writer is not None:
+      last = [each[-1] for each in part]
+      update = state.agent.look(_experience(last[:-1]), tf.constant(last[-1]))
+      watching.write_update(writer, state.step, update)
+    loss = float(np.mean(losses, dtype=np.float64))
+    state.metrics.add_loss(loss)
+    return loss
+
+  def _learn(self, batches: blocks.Block) -> np.ndarray:
+    """Updates the agent by [k, B] transitions; the losses [k]."""
     try:
-      found = self._train(parts, weights)
+      found = self._train(batches[:-1], tf.constant(batches.weights))
     except tf.errors.InvalidArgumentError as error:
       raise errors.UserError(
         "an update found numbers that are not finite at step"
-        f" {state.step:,}; lower the learning rate with --set"
+        f" {self._state.step:,}; lower the learning rate with --set"
         " optimizer.learning_rate=...; the last checkpoint is whole"
       ) from error
-    state.step += UPDATES * config.schedule.steps_per_update
-    if writer is not None:
-      last = [part[-1] for part in parts]
-      update = state.agent.look(_experience(last), weights[-1])
-      watching.write_update(writer, state.step, update)
-    loss = float(found.loss.numpy().mean(dtype=np.float64))
-    state.metrics.add_loss(loss)
-    return loss
+    return found.loss.numpy()
 
   def settle(self) -> None:
     """Before a checkpoint: nothing is under way between two rounds."""

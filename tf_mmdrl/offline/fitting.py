@@ -165,7 +165,7 @@ class Fit:
         f" agent.reward_scale = {config.agent.reward_scale:g}; leave it out"
       )
     self._config, self._source, self._settings = config, source, settings
-    self._bounds = bounds
+    self._bounds, self._step_bytes = bounds, description.step_bytes
     self.agent = factories.agent(
       config, specs_of(description), return_bounds=bounds
     )
@@ -274,15 +274,18 @@ class Fit:
 
   def _learn(self, number: int) -> float:
     """One period of updates; the batches depend on seed and number alone."""
-    batches = blocks.batches(
+    losses = []
+    for part in blocks.batches(
       self._source,
       number,
       count=self._settings.period,
       size=self._config.schedule.batch_size,
       seed=self._config.system.seed,
-    )
-    found = self._train(batches[:-1], tf.constant(batches.weights))
-    return float(found.loss.numpy().mean())
+      step_bytes=self._step_bytes,
+    ):
+      found = self._train(part[:-1], tf.constant(part.weights))
+      losses.append(found.loss.numpy())
+    return float(np.mean(losses, dtype=np.float64))
 
   def _judge(self, look: Look) -> None:
     """Lowers the learning rate, or ends, if residuals stopped falling."""

@@ -11,7 +11,6 @@ from tf_mmdrl.offline import blocks, fitting, laws
 from tf_mmdrl.offline.laws import Estimate, Interval
 
 _FILE = "refits.json"
-_STUDENT = (12.7062, 4.3027, 3.1824, 2.7764)  # for 1 to 4 degrees of freedom
 
 # For each part of the rewards a statistic's number, by name.
 Found = List[Dict[str, float]]
@@ -76,19 +75,6 @@ def intervals(
   for name, value in point.items():
     # Few fits have no reliable quantiles; their spread they have.
     spread = np.std([each[name] for each in found], ddof=1)
-    half = student(len(found) - 1) * spread
+    half = laws.student(len(found) - 1) * spread
     made[name] = Interval(value, float(value - half), float(value + half))
   return made
-
-
-def student(freedom: int) -> float:
-  """The 97.5 % quantile of Student's distribution (Cornish and Fisher)."""
-  if freedom <= len(_STUDENT):
-    return _STUDENT[freedom - 1]
-  z = 1.959964
-  return float(
-    z
-    + (z**3 + z) / (4 * freedom)
-    + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-    + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
-  )
