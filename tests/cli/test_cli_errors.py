@@ -176,3 +176,12 @@ def test_names_that_cannot_be_printed_are_printed_otherwise(tmp_path):
   )
   assert "Traceback" not in done.stderr
   assert "run-" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "2", "30"])
+def test_help_needs_no_wide_terminal(capsys, monkeypatch, columns):
+  monkeypatch.setenv("COLUMNS", columns)
+  with pytest.raises(SystemExit) as ended:
+    main.main(["train", "--help"])
+  assert ended.value.code == 0
+  assert "usage: mmdrl train" in capsys.readouterr().out

@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence
 
 from absl.flags import argparse_flags
 
+from tf_mmdrl.cli import output
 from tf_mmdrl.core import errors
 from tf_mmdrl.train import config as configs
 
@@ -154,7 +155,8 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
   """Short usage, one spelling of an option, defaults that say something."""
 
   def __init__(self, prog: str):
-    super().__init__(prog, max_help_position=25)
+    # argparse leaves two columns free, and nothing of a terminal of one.
+    super().__init__(prog, max_help_position=25, width=output.width() - 2)
 
   def add_argument(self, action: argparse.Action) -> None:
     """Leaves room for the names of commands, which argparse takes for less."""
