@@ -3,14 +3,12 @@
   python benchmarks/joint.py laws --seeds 0,1,2
   python benchmarks/joint.py constrained --seeds 0,1,2
   python benchmarks/joint.py esr --seeds 0,1,2
-  python benchmarks/joint.py cost
-  python benchmarks/joint.py memory
 
 `laws`: mazes under the random policy; joint particles beside independent
 marginals (one scalar agent for each source: MMDQN, QR-DQN), against 10,000
 Monte Carlo returns. `constrained`: the probability that all limits hold,
 against dynamic programming. `esr`: an environment of two steps where the best
-policies by ESR and SER differ. `cost`, `memory`: of an update.
+policies by ESR and SER differ.
 """
 
 import argparse
@@ -18,24 +16,18 @@ import dataclasses
 import functools
 import json
 import pathlib
-import resource
-import time
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict
 
 import joint_distances as distances
 import joint_learning as learning
 import numpy as np
 import tensorflow as tf
-import update
-from tf_agents.trajectories import time_step as ts
 
-from tf_mmdrl import agents
 from tf_mmdrl.core.return_distribution import (
   JointReturnDistribution,
   ReturnDistribution,
 )
 from tf_mmdrl.environments import mazes
-from tf_mmdrl.networks import ReturnNetwork, heads
 from tf_mmdrl.policies import utilities, utility_names
 
 LIMITS = (0.5, 0.5, 0.5)
@@ -200,82 +192,10 @@ def esr(seed: int, updates: int) -> Dict[str, Any]:
   return found
 
 
-def cost(rounds: int) -> List[Tuple[str, float, float]]:
-  """(name, CPU ms, wall ms) of an update, Nature network, batch 32, N = 200."""
-  task = update.TASKS["nature"]
-  found: List[Tuple[str, List[float], List[float]]] = []
-  made = {}
-  for name, dimensions in (("mmdqn", None), ("joint D=2", 2), ("joint D=3", 3)):
-    made[name] = _nature_agent(task, dimensions)
-  for name, (agent, batch) in made.items():
-    agent.train(batch)  # compiles
-    found.append((name, [], []))
-  for _ in range(rounds):  # in turn, so that all meet the same load
-    for (_, cpu, wall), (agent, batch) in zip(found, made.values()):
-      cpu_0, wall_0 = time.process_time(), time.perf_counter()
-      agent.train(batch).loss.numpy()
-      cpu.append(1e3 * (time.process_time() - cpu_0))
-      wall.append(1e3 * (time.perf_counter() - wall_0))
-  return [
-    (name, float(np.median(cpu)), float(np.min(wall)))
-    for name, cpu, wall in found
-  ]
-
-
-def _nature_agent(task, dimensions, particles: int = update.PARTICLES):
-  shape = [] if dimensions is None else [dimensions]
-  spec = ts.time_step_spec(task.observation, tf.TensorSpec(shape, tf.float32))
-  net = ReturnNetwork(
-    task.observation,
-    update.ACTION,
-    heads.particles(particles, dimensions),
-    conv_layer_params=task.conv_layer_params,
-    fc_layer_params=task.fc_layer_params,
-  )
-  cls = agents.MMDQNAgent if dimensions is None else agents.JointMMDQNAgent
-  agent = cls(spec, update.ACTION, net, update.adam(), **update.COMMON)
-  agent.initialize()
-  batch = update.experience(task)
-  if dimensions is not None:
-    reward = tf.repeat(batch.reward[..., tf.newaxis], dimensions, axis=-1)
-    batch = batch._replace(reward=reward)
-  return agent, batch
-
-
-def memory(particles: int) -> Tuple[float, float]:
-  """MB of this process before and after an update at D = 3, B = 32."""
-  from tf_mmdrl.losses import MMDLoss
-  from tf_mmdrl.ops import kernels
-
-  rng = np.random.default_rng(0)
-  x, y = (
-    tf.constant(rng.normal(size=[32, particles, 3]), tf.float32)
-    for _ in range(2)
-  )
-  loss = MMDLoss(kernels.smooth_energy(1.0), mean_distance=True)
-
-  @tf.function(autograph=False, jit_compile=True)
-  def compute(x, y):
-    with tf.GradientTape() as tape:
-      tape.watch(x)
-      value = loss(
-        JointReturnDistribution(x), JointReturnDistribution(y), tf.zeros([])
-      )
-    return value, tape.gradient(value, x)
-
-  compute(x[:, :8], y[:, :8])  # what XLA itself takes
-  before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-  compute(x, y)
-  after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-  return before, after
-
-
 def main() -> None:
   """Runs a study and prints what it found, a line for each seed."""
   parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-  parser.add_argument(
-    "study", choices=("laws", "constrained", "esr", "cost", "memory")
-  )
+  parser.add_argument("study", choices=("laws", "constrained", "esr"))
   parser.add_argument("--seeds", default="0,1,2")
   parser.add_argument("--updates", type=int, default=2000)
   parser.add_argument("--mazes", default="exclusive,inclusive")
@@ -289,17 +209,6 @@ def main() -> None:
   )
   args = parser.parse_args()
   args.out.touch()
-  if args.study == "cost":
-    for row in cost(20):
-      print("{:10} CPU {:6.1f} ms, least wall {:6.1f} ms".format(*row))
-    return
-  if args.study == "memory":
-    for particles in (200, 1000):
-      before, after = memory(particles)
-      print(
-        f"N = {particles}: {after - before:.0f} MB more, {after:.0f} in all"
-      )
-    return
   done = [json.loads(line) for line in args.out.read_text().splitlines()]
   names = args.mazes.split(",") if args.study == "laws" else (None,)
   for name in names:

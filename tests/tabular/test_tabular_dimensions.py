@@ -53,4 +53,6 @@ def test_optimised_particles_beat_independent_ones():
 
 @pytest.mark.slow
 def test_the_rate_does_not_know_the_dimension():
-  assert all(claim.holds for claim in theory_dimensions.dimensions().claims)
+  claims = theory_dimensions.dimensions().claims
+  print(*claims, sep="\n")
+  assert all(claim.holds for claim in claims)

@@ -180,10 +180,10 @@ class Function(Utility):
       )
     bad = np.flatnonzero(np.isnan(found.numpy()))
     if bad.size:
+      returns = np.round(tried[bad[0]], 3) + 0  # no -0.0
       raise errors.UserError(
         f"the utility {self.name} gave NaN for the returns"
-        f" {np.round(tried[bad[0]], 3).tolist()}; it must give a number for"
-        " any"
+        f" {returns.tolist()}; it must give a number for any"
       )
 
 
