@@ -16,7 +16,7 @@ import time
 import pytest
 import train_fixtures
 
-from tf_mmdrl.cli import main
+from tf_mmdrl.cli import main, train_command
 from tf_mmdrl.core import errors
 from tf_mmdrl.train import outside_loggers, run_directory, trainer
 
@@ -146,6 +146,7 @@ def test_a_missing_tool_is_said_at_once(tool, tmp_path, monkeypatch, capsys):
   python.write_text("#!/bin/sh\nexit 1\n")  # has no module at all
   python.chmod(0o755)
   monkeypatch.setenv(outside_loggers.PYTHON, str(python))
+  monkeypatch.setattr(train_command, "wanted", None)  # it loads TensorFlow
   run = tmp_path / "run"
   assert main.main(["train", "--log", tool, "--run-dir", str(run)]) == 2
   said = capsys.readouterr()

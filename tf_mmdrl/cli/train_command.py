@@ -159,8 +159,8 @@ def _add_more(parser: argparse._ActionsContainer) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Trains; 0 at the end, EXIT_STOPPED after a signal."""
+  outside_loggers.require(args.log)  # before the seconds that follow
   preset, config = wanted(args)
-  outside_loggers.require(args.log)
   path = pathlib.Path(args.run_dir or _default_directory(config, preset))
   if not config.replay.data:
     _require_actors(args, config)
