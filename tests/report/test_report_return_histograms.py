@@ -72,3 +72,21 @@ def test_a_point_mass_can_be_drawn(generator):
   flat = moment(generator)._replace(particles=np.zeros([3, 40]))
   image = return_histograms.drawer([flat], ["a", "b", "c"])([flat])
   assert image.std() > 0
+
+
+@pytest.mark.parametrize("actions", [1, 3])
+def test_joint_returns_are_scatter_plots(generator, actions):
+  names = [f"action {index}" for index in range(actions)]
+  given = moment(generator, actions=actions, action=0)
+  joint = given._replace(particles=generator.normal(size=[actions, 40, 3]))
+  draw = return_histograms.drawer([joint], names)
+  image = draw([joint])
+  # The third return is not drawn, the second is.
+  other = joint.particles.copy()
+  other[..., 2] = 0
+  np.testing.assert_array_equal(image, draw([joint._replace(particles=other)]))
+  other[..., 1] *= 0.5
+  changed = draw([joint._replace(particles=other)])
+  assert changed.shape == image.shape and not np.array_equal(changed, image)
+  if actions > 1:
+    assert not np.array_equal(image, draw([joint._replace(action=1)]))

@@ -1,6 +1,7 @@
-"""Joint particles of each action as scatter plots, a panel for each pair."""
+"""Joint particles of each action as scatter plots."""
 
 import itertools
+import math
 from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -9,6 +10,8 @@ from tf_mmdrl.core import optional, plotting
 
 _PANEL = 2.2  # inches, each way
 _DPI = 80
+_MARGIN = 0.06  # of an axis, beyond the outermost particles
+_TAKEN = plotting.COLOURS[4]
 
 
 def pairs(dimensions: int) -> List[Tuple[int, int]]:
@@ -55,6 +58,70 @@ def draw(
       panel.set_xlabel(f"return {i}")
       panel.set_ylabel(f"return {j}")
   return figure
+
+
+def limits(particles: np.ndarray) -> np.ndarray:
+  """[2, 2] ends of the axes that show the first pair of all particles.
+
+  Args:
+    particles: [..., D].
+
+  Returns:
+    (low, high) of the axis to the right, and of the one upwards.
+  """
+  shown = particles[..., list(pairs(particles.shape[-1])[0])].reshape(-1, 2)
+  low, high = shown.min(axis=0), shown.max(axis=0)
+  # Particles in one place want an axis around it all the same.
+  margin = np.maximum(_MARGIN * (high - low), 1e-3 + 1e-3 * np.abs(high))
+  return np.stack([low - margin, high + margin], axis=1)
+
+
+def grid(num_actions: int) -> Tuple[int, int]:
+  """Rows and columns of `draw_actions`."""
+  columns = math.ceil(math.sqrt(num_actions))
+  return math.ceil(num_actions / columns), columns
+
+
+def draw_actions(
+  panel: Any,
+  particles: np.ndarray,
+  names: Sequence[str],
+  action: int,
+  ends: np.ndarray,
+) -> None:
+  """Puts a scatter plot of each action in a panel's place.
+
+  Args:
+    panel: gives its place to the plots.
+    particles: [A, N, D]; the first pair of returns is drawn.
+    names: of the actions.
+    action: the one taken, which has another colour.
+    ends: of the axes, from `limits`.
+  """
+  rows, columns = grid(len(names))
+  figure, spec = panel.get_figure(), panel.get_subplotspec()
+  place = spec.subgridspec(rows, columns)
+  panel.remove()
+  i, j = pairs(particles.shape[-1])[0]
+  for index, name in enumerate(names):
+    row, column = divmod(index, columns)
+    one = figure.add_subplot(place[row, column])
+    taken = index == action
+    colour = _TAKEN if taken else plotting.COLOURS[0]
+    one.plot(
+      *particles[index][:, [i, j]].T, "o", color=colour, ms=3, alpha=0.6, mew=0
+    )
+    one.set_title(name, color=colour, weight="bold" if taken else "normal")
+    one.set_xlim(*ends[0])
+    one.set_ylim(*ends[1])
+    if index + columns < len(names):
+      one.tick_params(labelbottom=False)
+    else:
+      one.set_xlabel(f"return {i}")
+    if column:
+      one.tick_params(labelleft=False)
+    else:
+      one.set_ylabel(f"return {j}")
 
 
 def correlation(vectors: np.ndarray, i: int, j: int) -> float:

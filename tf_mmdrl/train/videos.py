@@ -28,6 +28,7 @@ _ACTIONS = {
   "MountainCar-v0": ("left", "nothing", "right"),
   "Acrobot-v1": ("torque -1", "nothing", "torque 1"),
   "LunarLander-v3": ("nothing", "left engine", "main engine", "right engine"),
+  "deep-sea-treasure-v0": ("up", "down", "left", "right"),
 }
 
 
@@ -82,7 +83,7 @@ def play(
       if games == episodes or shown == max_steps:
         return
       if not turn.time_step.is_last()[0]:
-        yield _moment(policy, single, environment, turn, score)
+        yield _moment(policy, environment, turn, score)
         shown += 1
   finally:
     environment.close()
@@ -90,14 +91,12 @@ def play(
 
 def _moment(
   policy: ExportedPolicy,
-  config: Config,
   environment: Any,
   turn: Turn,
   score: float,
 ) -> Moment:
   observation = turn.time_step.observation
   returns = policy.returns(tf.convert_to_tensor(observation))
-  returns = config.own_settings.numbers(returns)
   return Moment(
     picture(environment, observation),
     returns.values[0].numpy(),
@@ -143,6 +142,8 @@ def names_of_actions(config: Config, num_actions: int) -> List[str]:
       return game.action_meanings()
   if family == "minatar":
     return ["nothing", "left", "up", "right", "down", "fire"]
+  if family == "maze":
+    return ["up", "left", "down", "right"]
   if config.environment.name in _ACTIONS:
     return list(_ACTIONS[config.environment.name])
   return [f"action {index}" for index in range(num_actions)]
