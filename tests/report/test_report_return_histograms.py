@@ -74,7 +74,7 @@ def test_a_point_mass_can_be_drawn(generator):
   assert image.std() > 0
 
 
-@pytest.mark.parametrize("actions", [1, 3])
+@pytest.mark.parametrize("actions", [1, 3, 18])
 def test_joint_returns_are_scatter_plots(generator, actions):
   names = [f"action {index}" for index in range(actions)]
   given = moment(generator, actions=actions, action=0)
@@ -90,3 +90,9 @@ def test_joint_returns_are_scatter_plots(generator, actions):
   assert changed.shape == image.shape and not np.array_equal(changed, image)
   if actions > 1:
     assert not np.array_equal(image, draw([joint._replace(action=1)]))
+
+
+def test_a_joint_point_mass_can_be_drawn(generator):
+  flat = moment(generator)._replace(particles=np.zeros([3, 40, 2]))
+  image = return_histograms.drawer([flat], ["a", "b", "c"])([flat])
+  assert image.std() > 0
