@@ -31,7 +31,7 @@ def test_an_evaluation_at_no_finite_step_is_told(tmp_path, number):
   path = report_fixtures.write_run(tmp_path / "a", scores=[1.0])
   text = (path / "metrics.csv").read_text()
   (path / "metrics.csv").write_text(text.replace("1000,", f"{number},", 1))
-  with pytest.raises(errors.UserError, match="its step as a finite number"):
+  with pytest.raises(errors.UserError, match="line 2 has no step"):
     run_results.read([str(path)])
 
 
@@ -41,5 +41,5 @@ def test_an_evaluation_without_its_step_is_told(tmp_path, how):
   text = (path / "metrics.csv").read_text()
   old, new = ("step,", "steps,") if how == "column" else ("1000,", ",")
   (path / "metrics.csv").write_text(text.replace(old, new, 1))
-  with pytest.raises(errors.UserError, match="evaluation without its step"):
+  with pytest.raises(errors.UserError, match="line 2 has no step"):
     run_results.read([str(path)])

@@ -27,7 +27,9 @@ def test_it_says_what_this_machine_has(capsys, tmp_path, monkeypatch):
   # docs/replay.md: a million Atari steps take 7.2 GB.
   assert re.search(r"\natari +10,000,000 +7.2\d GB  no\n", out)
   assert re.search(r"\nquickstart +200,000 +0.0\d GB  yes\n", out)
-  assert all(f"\n{name} " in out for name in presets.PRESETS)
+  # What is learnt from data plays nothing whose speed could be measured.
+  played = set(presets.PRESETS) - {presets.DATA}
+  assert all(f"\n{name} " in out for name in played)
   plain = " ".join(out.split())
   assert "to do: for mmdrl serve, pip install 'tf-mmdrl[serve]'" in plain
   assert "to do: for exports as ONNX, pip install 'tf-mmdrl[onnx]'" in plain
