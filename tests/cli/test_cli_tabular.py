@@ -64,6 +64,7 @@ def test_chain_writes_its_table_and_pictures(
   assert not warnings.messages  # of functions that are traced again and again
 
 
+@pytest.mark.slow
 def test_theory_writes_its_table_and_pictures(tmp_path, capsys, monkeypatch):
   monkeypatch.setenv("COLUMNS", "80")
   # A slow test has all dimensions and sizes.

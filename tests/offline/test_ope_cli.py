@@ -134,6 +134,7 @@ def test_a_policy_that_acts_otherwise_is_not_taken_for_the_old(
   assert "a fit with another probabilities" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_vector_rewards_have_a_part_each_and_correlations(tmp_path, capsys):
   """The second reward is minus twice the first one."""
   rng = np.random.default_rng(0)

@@ -143,7 +143,9 @@ def test_improvement_is_over_qrdqn_unless_told(of_runs):
 
 
 @pytest.mark.parametrize("report", ["of_published", "of_runs"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+  "scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)]
+)
 def test_in_a_browser(report, scheme, request, tmp_path):
   path = request.getfixturevalue(report) / "report.html"
   with report_browser.chromium() as page:

@@ -106,7 +106,7 @@ _RUNS = {
 
 
 # The others differ in their agents; the agents' tests compare checkpoints.
-_FAST = ("two actors", "rainbow", "atari", "compiled dqn")
+_FAST = ("two actors", "atari", "compiled dqn")
 
 
 @pytest.mark.parametrize(
