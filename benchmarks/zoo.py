@@ -34,10 +34,9 @@ TRAIN = {
   f"{game.title().replace('-', '')} --seed 101 --steps 200000"
   for game in _MINATAR
 }
-TRAIN["minatar-breakout"] += " --set agent.unit=auto:3"
 for _name, _env, _steps in (
   ("cartpole", "CartPole-v1", 60_000),
-  ("lunarlander", "LunarLander-v3", 100_000),
+  ("lunarlander", "LunarLander-v3", 200_000),
 ):
   TRAIN[_name] = (
     f"mmdrl train --preset classic --env {_env} --seed 0 --steps {_steps}"
