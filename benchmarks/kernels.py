@@ -38,6 +38,7 @@ TASKS = {
 }
 FIXED = "fixed"
 KERNELS = (
+  "gaussian_mixture:1..10+smooth_energy:1",
   "smooth_energy:1",
   "gaussian_mixture:1..10",
   "gaussian_geometric",

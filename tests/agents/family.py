@@ -14,11 +14,12 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import agents
+from tf_mmdrl.agents import mmdqn_agent
 from tf_mmdrl.agents.predicting import Use
 from tf_mmdrl.networks import ReturnNetwork, heads, implicit_heads, torsos
 from tf_mmdrl.ops import kernels
 
-KERNEL = kernels.smooth_energy(1.0)  # the default
+KERNEL = mmdqn_agent.DEFAULT_KERNEL
 ADVERSARIAL_KERNEL = kernels.gaussian_mixture()
 SAMPLES = agents.Samples(taken=6, target=5, choice=4)
 KNOTS = (-0.5, 0.3)

@@ -70,7 +70,7 @@ def test_a_setting_that_is_missing_has_its_default_and_is_named(
   shown = capfd.readouterr().err
   for name, value in (
     ("evaluation.score", "mean"),
-    ("agent.kernel", "smooth_energy:1"),
+    ("agent.kernel", "gaussian_mixture:1..10+smooth_energy:1"),
   ):
     assert f"older than the setting {name}, which is {value} for it" in shown
   assert directory.config().evaluation.score == "mean"  # and so it stays

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_mmdrl.agents import base, checks
-from tf_mmdrl.agents.mmdqn_agent import DEFAULT_KERNEL, kernel_setting
+from tf_mmdrl.agents.mmdqn_agent import kernel_setting
 from tf_mmdrl.core import algorithms, errors, settings
 from tf_mmdrl.core.return_distribution import (
   JointReturnDistribution,
@@ -23,6 +23,8 @@ from tf_mmdrl.losses import MMDLoss
 from tf_mmdrl.networks import heads
 from tf_mmdrl.ops import kernel_names, kernels
 from tf_mmdrl.policies import scores, utilities, utility_names
+
+DEFAULT_KERNEL = kernels.smooth_energy(1.0)
 
 
 class JointMMDQNAgent(base.ReturnDistributionAgent):
@@ -97,7 +99,7 @@ class JointMMDQNAgent(base.ReturnDistributionAgent):
 class Settings(algorithms.Settings):
   """The kernel, and what actions maximise."""
 
-  kernel: str = kernel_setting()
+  kernel: str = kernel_setting("smooth_energy:1")
   distance: str = settings.setting(
     "mean",
     "squared distance that the kernel is a function of: mean over the returns"
