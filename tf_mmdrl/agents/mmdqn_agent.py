@@ -11,8 +11,8 @@ from tf_mmdrl.losses import MMDLoss
 from tf_mmdrl.networks import heads
 from tf_mmdrl.ops import bandwidths, kernel_names, kernels
 
-# What learnt best in docs/kernels.md: the paper's mixture of Gaussians, which has
-# no gradient beyond 7 units, and a tail, which has one everywhere.
+# What learnt best in docs/kernels.md: the paper's mixture of Gaussians, which
+# has no gradient beyond 7 units, and a tail, which has one everywhere.
 DEFAULT_KERNEL = kernels.weighted_sum(
   [kernels.gaussian_mixture(), kernels.smooth_energy(1.0)]
 )
