@@ -235,6 +235,27 @@ def test_no_answer_is_larger_than_was_foreseen(data, dtype, shape, by_row):
   assert len(found) <= shape[0] * models.row_bytes(specs) + around
 
 
+@pytest.mark.parametrize("by_row", [True, False])
+@pytest.mark.parametrize("shape", [(4,), (4, 3)])
+@pytest.mark.parametrize(
+  "dtype,number",
+  [
+    (np.float16, -6.1035e-05),
+    (np.float32, -1e12),
+    (np.float32, 1e14),
+    (np.float32, -0.0000063184107),
+    (np.float64, -2.6731384519862537e-241),
+    (np.int64, np.iinfo(np.int64).min),
+  ],
+)
+def test_the_longest_numbers_were_foreseen(dtype, number, shape, by_row):
+  outputs = {name: np.full(shape, number, dtype) for name in ("a", "q_values")}
+  specs = {name: tf.TensorSpec([None, *shape[1:]], dtype) for name in outputs}
+  found = rest.encode(outputs, by_row=by_row, max_answer=10**6)
+  around = len(b'{"predictions":[]}') + len(b'{"a":[],"q_values":[]}')
+  assert len(found) <= shape[0] * models.row_bytes(specs) + around
+
+
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 def test_answers_that_are_not_finite_are_told(wrong):
   outputs = {

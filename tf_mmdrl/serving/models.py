@@ -12,8 +12,9 @@ from tf_mmdrl.serving import directories, saved_model
 Arrays = Dict[str, np.ndarray]
 
 # Bytes of a number's type -> characters that JSON needs for it at most, with
-# the comma.
-_DIGITS = {1: 6, 2: 12, 4: 16, 8: 26}
+# the comma. float16 is written with the digits of float32, of which the longest
+# are like -1000000000000.0 and -0.0000063184107.
+_DIGITS = {1: 6, 2: 17, 4: 17, 8: 26}
 
 
 class Signature(NamedTuple):

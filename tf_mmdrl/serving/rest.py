@@ -117,10 +117,9 @@ def encode(outputs: Arrays, by_row: bool, max_answer: int) -> bytes:
   if len(content) == 1:  # then its name is left out
     (content,) = content.values()
   elif by_row:
-    # Arrays as they are: as lists they would be ten times as large, and
-    # float32 would get the digits of float64.
-    columns = [a.tolist() if a.ndim == 1 else a for a in content.values()]
-    content = [dict(zip(content, row)) for row in zip(*columns)]
+    # NumPy's arrays and numbers as they are: Python's are larger, and float32
+    # would get the digits of float64.
+    content = [dict(zip(content, row)) for row in zip(*content.values())]
   text = orjson.dumps({key: content}, option=orjson.OPT_SERIALIZE_NUMPY)
   if b"null" in text:  # what orjson writes for them; far faster than to look
     _require_finite(outputs)
