@@ -208,13 +208,50 @@ def test_games_without_a_human_score_are_told(tmp_path, capsys):
   )
   out = tmp_path / "out"
   assert main.main(["report", str(runs), "-o", str(out)]) == 0
-  assert (
-    "No human score is known for MinAtar/Asterix" in capsys.readouterr().out
-  )
+  assert "No scale is known for MinAtar/Asterix" in capsys.readouterr().out
   (row,) = table(out / "raw_scores.csv")
   assert row["game"] == "MinAtar/Asterix" and float(row["mmdqn"]) > 0
   assert not (out / "human_normalized.csv").exists()
   assert not (out / "table1.csv").exists()
+
+
+def test_games_without_human_scores_are_compared(tmp_path, capsys):
+  games = ["MinAtar/Breakout", "MinAtar/Freeway"]
+  runs = report_fixtures.write_runs(
+    tmp_path / "in", games=games, agents=["mmdqn", "dqn"], seeds=[0, 1, 2]
+  )
+  out = tmp_path / "out"
+  assert main.main(["report", str(runs), "-o", str(out)]) == 0
+  assert "1 is the mean of dqn" in capsys.readouterr().out
+  rows = {row["agent"]: row for row in table(out / "over_games.csv")}
+  assert float(rows["dqn"]["mean"]) == pytest.approx(100)
+  assert float(rows["mmdqn"]["iqm_low"]) > 150
+  assert rows["mmdqn"]["games"] == "2" and rows["mmdqn"]["seeds"] == "0, 1, 2"
+  (pair,) = table(out / "probability_of_improvement.csv")
+  assert (pair["agent"], pair["other"]) == ("mmdqn", "dqn")
+  assert float(pair["probability"]) == 100
+  assert pair["verdict"] == "mmdqn is better"
+  for name in ("probability_of_improvement", "performance_profile"):
+    assert (out / "figures" / f"{name}.png").exists()
+  assert not (out / "table1.csv").exists()
+
+
+def test_no_difference_is_said_to_be_none(tmp_path):
+  for seed, (mine, theirs) in enumerate([(3, 4), (5, 2), (1, 6), (7, 3)]):
+    for agent, score in (("mmdqn", mine), ("dqn", theirs)):
+      report_fixtures.write_run(
+        tmp_path / "in" / f"{agent}{seed}",
+        "environment.name=MinAtar/Breakout",
+        f"agent.name={agent}",
+        f"system.seed={seed}",
+        scores=[float(score)],
+      )
+  out = tmp_path / "out"
+  assert main.main(["report", str(tmp_path / "in"), "-o", str(out)]) == 0
+  (pair,) = table(out / "probability_of_improvement.csv")
+  low, high = (float(pair[f"probability_{end}"]) for end in ("low", "high"))
+  assert low < 50 < high
+  assert pair["verdict"] == "no difference shown"
 
 
 def test_curves_from_elsewhere_join_the_runs(tmp_path):

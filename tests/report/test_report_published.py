@@ -9,6 +9,7 @@ from tf_mmdrl.report import (
   aggregate_tables,
   published,
   results,
+  scales,
   score_statistics,
 )
 
@@ -18,7 +19,8 @@ GAMES = list(published.raw_scores())
 @pytest.fixture(scope="module")
 def aggregates():
   agents = results.published_agents()
-  return {a.name: aggregate_tables.aggregate(a, GAMES) for a in agents}
+  scale = scales.human(GAMES)
+  return {a.name: aggregate_tables.aggregate(a, scale) for a in agents}
 
 
 def percent(aggregate, statistic):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.report import agent_curves, results, score_statistics
+from tf_mmdrl.report import agent_curves, results, scales, score_statistics
 
 
 def run(agent="mmdqn", game="Pong", seed=0, *, curve=(1.0, 2.0), **settings):
@@ -34,10 +34,27 @@ def test_the_matrix_is_normalised_and_has_the_seeds_of_all_games():
   runs = [run(seed=s, curve=[s]) for s in (0, 1, 2)]
   runs += [run(game="Breakout", seed=s, curve=[30.5]) for s in (0, 1)]
   (agent,) = results.agents(runs)
-  matrix = agent.matrix(["Pong", "Breakout"])
+  matrix = scales.human(["Pong", "Breakout"]).matrix(agent)
   assert matrix.shape == (2, 2)
   np.testing.assert_allclose(matrix[:, 1], 1)  # human play
   np.testing.assert_allclose(matrix[1, 0], (1 + 20.7) / (14.6 + 20.7))
+
+
+def test_without_human_scores_1_is_the_baseline():
+  games = {"MinAtar/Freeway": 40.135, "MinAtar/Seaquest": 0.05, "my:Own-v0": 9}
+  runs = [
+    run(agent, game, seed, curve=[factor * score])
+    for game, score in games.items()
+    for agent, factor in (("dqn", 1), ("mmdqn", 2))
+    for seed in (0, 1)
+  ]
+  dqn, mmdqn = results.agents(runs)
+  scale = scales.relative(list(games), dqn)
+  # Seaquest: below random play. My own: nobody has measured random play.
+  assert scale.games == ["MinAtar/Freeway"]
+  np.testing.assert_allclose(scale.matrix(dqn), [[1], [1]])
+  share = (2 * 40.135 - 0.135) / 40  # random play scores 0.135
+  np.testing.assert_allclose(scale.matrix(mmdqn), [[share], [share]])
 
 
 def test_curves_at_the_steps_that_all_runs_cover():
@@ -54,7 +71,8 @@ def test_runs_without_a_common_step_have_no_curve():
   late = run(seed=1, curve=[1.0])
   late = dataclasses.replace(late, steps=np.array([900]))
   assert agent_curves.by_game([run(), late], 1) == {}
-  assert agent_curves.over_games([run(), late], ["Pong"], 1, "iqm") == []
+  pong = scales.human(["Pong"])
+  assert agent_curves.over_games([run(), late], pong, 1, "iqm") == []
 
 
 def test_variants_are_named_by_what_differs():
@@ -120,7 +138,8 @@ def test_studies_change_one_setting_at_a_time():
 def test_a_gap_is_no_gap_in_percents():
   """The optimality gap is cut off at 1, so it must be taken of shares."""
   runs = [run(seed=seed, curve=[14.6, -20.7]) for seed in (0, 1)]
-  (curve,) = agent_curves.over_games(runs, ["Pong"], 1, "optimality_gap")
+  pong = scales.human(["Pong"])
+  (curve,) = agent_curves.over_games(runs, pong, 1, "optimality_gap")
   np.testing.assert_allclose(curve.estimate.point, [0, 100], atol=1e-9)
 
 
@@ -130,7 +149,8 @@ def test_aggregate_curves_are_those_of_normalised_scores():
     for game, base in (("Pong", 1.0), ("Breakout", 10.0))
     for seed in (0, 1, 2)
   ]
-  (curve,) = agent_curves.over_games(runs, ["Breakout", "Pong"], 1, "median")
+  scale = scales.human(["Breakout", "Pong"])
+  (curve,) = agent_curves.over_games(runs, scale, 1, "median")
   for point, factor in zip(curve.estimate.point, (1, 2)):
     means = [
       np.mean(

@@ -46,6 +46,26 @@ def test_intervals_are_rliables(ours):
   assert found.low < found.point < found.high
 
 
+def test_the_probability_of_improvement_is_rliables():
+  generator = np.random.default_rng(4)
+  # Whole numbers, so that there are ties.
+  x, y = (generator.integers(0, 6, [seeds, 5]) * 1.0 for seeds in (4, 3))
+  ours = score_statistics.probability_of_improvement
+  theirs = metrics.probability_of_improvement
+  assert ours(x, y) == pytest.approx(theirs(x, y))
+  assert ours(x, y) == pytest.approx(1 - ours(y, x))
+  found = intervals.estimate_of_two(ours, x, y)
+  np.random.seed(0)
+  _, bounds = library.get_interval_estimates(
+    {"": (x, y)},
+    lambda *drawn: np.array([theirs(*drawn)]),
+    reps=intervals.REPETITIONS,
+  )
+  np.testing.assert_allclose([found.low, found.high], bounds[""].ravel())
+  assert found.low < found.point < found.high
+  assert intervals.estimate_of_two(ours, x, y[:1]).low is None
+
+
 def test_profiles_are_rliables():
   matrix = np.random.default_rng(2).exponential(1, [4, 5])
   thresholds = np.linspace(0, 3, 7)

@@ -7,12 +7,13 @@ import numpy as np
 from tf_mmdrl.report import (
   aggregate_tables,
   intervals,
-  published,
   results,
+  scales,
   score_statistics,
 )
 from tf_mmdrl.report.figures import Curve
 from tf_mmdrl.report.results import Run
+from tf_mmdrl.report.scales import Scale
 
 _REPETITIONS = 1_000  # for each point of a curve
 
@@ -39,13 +40,13 @@ def by_game(runs: Sequence[Run], smooth: int) -> Dict[str, List[Curve]]:
 
 
 def over_games(
-  runs: Sequence[Run], games: Sequence[str], smooth: int, statistic: str
+  runs: Sequence[Run], scale: Scale, smooth: int, statistic: str
 ) -> List[Curve]:
-  """Each agent's human-normalised curve over games, in percent.
+  """Each agent's curve over the games of a scale, in percent.
 
   Args:
     runs: named apart; every agent has all the games.
-    games: the games that have a reference.
+    scale: the scale.
     smooth: how many evaluations a point is the mean of.
     statistic: one of `aggregate_tables.STATISTICS`.
 
@@ -54,7 +55,7 @@ def over_games(
   """
   curves = [
     normalized_curve(
-      agent, mine, games, smooth, aggregate_tables.STATISTICS[statistic]
+      agent, mine, scale, smooth, aggregate_tables.STATISTICS[statistic]
     )
     for agent, mine in results.grouped(runs, lambda run: run.agent).items()
   ]
@@ -64,12 +65,12 @@ def over_games(
 def normalized_curve(
   label: str,
   runs: Sequence[Run],
-  games: Sequence[str],
+  scale: Scale,
   smooth: int,
   statistic: Callable[[np.ndarray], np.ndarray],
 ) -> Curve:
-  """One agent's curve over games, in percent of human play."""
-  steps, cube = _cube(runs, games)
+  """One agent's curve over games, in percent of what is 1 on the scale."""
+  steps, cube = _cube(runs, scale)
   found = intervals.estimate(
     statistic, score_statistics.smooth(cube, smooth), repetitions=_REPETITIONS
   )
@@ -136,12 +137,13 @@ def study_curves(
   known = [game for game in games if results.has_reference(game)]
   found = {}
   if known:
+    scale = scales.human(known)
     curves = [
-      normalized_curve(value, group, known, smooth, score_statistics.mean)
+      normalized_curve(value, group, scale, smooth, score_statistics.mean)
       for value, group in study.groups.items()
     ]
     reached = [
-      intervals.estimate(score_statistics.mean, agent.matrix(known)).percent()
+      intervals.estimate(score_statistics.mean, scale.matrix(agent)).percent()
       for agent in map(_agent, study.groups.values())
     ]
     found["human-normalised score, %"] = (curves, reached)
@@ -169,16 +171,15 @@ def _curve(
   return Curve(label, steps, found)
 
 
-def _cube(
-  runs: Sequence[Run], games: Sequence[str]
-) -> Tuple[np.ndarray, np.ndarray]:
-  """[F] steps and [S, G, F] human-normalised scores."""
+def _cube(runs: Sequence[Run], scale: Scale) -> Tuple[np.ndarray, np.ndarray]:
+  """[F] steps and [S, G, F] scores of a scale."""
+  games = scale.games
   by_game = results.grouped(runs, lambda run: run.game)
   count = min(len(by_game[game]) for game in games)
   chosen = [run for game in games for run in by_game[game][:count]]
   steps, raw = results.aligned(chosen)
   shares = [
-    published.scale(run.game).normalized(curve)
+    scale.references[run.game].normalized(curve)
     for run, curve in zip(chosen, raw)
   ]
   cube = np.stack(shares).reshape(len(games), count, len(steps))

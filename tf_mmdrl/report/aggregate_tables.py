@@ -6,6 +6,7 @@ import numpy as np
 
 from tf_mmdrl.report import intervals, published, score_statistics, tables
 from tf_mmdrl.report.results import Agent
+from tf_mmdrl.report.scales import Scale
 from tf_mmdrl.report.tables import Score, Table
 
 _HEAVY = "VideoPinball"  # human and random are close, so it outweighs the rest
@@ -19,10 +20,10 @@ STATISTICS: Dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 class Aggregate(NamedTuple):
-  """An agent over all games, human-normalised, as shares.
+  """An agent over all games of a scale, as shares.
 
   Attributes:
-    agent: the name of the agent.
+    agent: the agent.
     games: the games that the statistics are over.
     estimates: the estimates, by the name of the statistic.
   """
@@ -32,9 +33,9 @@ class Aggregate(NamedTuple):
   estimates: Mapping[str, intervals.Estimate]
 
 
-def aggregate(agent: Agent, games: Sequence[str]) -> Aggregate:
-  """All statistics of an agent over games that have a reference."""
-  matrix = agent.matrix(games)
+def aggregate(agent: Agent, scale: Scale) -> Aggregate:
+  """All statistics of an agent over the games of a scale."""
+  matrix, games = scale.matrix(agent), scale.games
   estimates = {
     name: intervals.estimate(statistic, matrix)
     for name, statistic in STATISTICS.items()
@@ -115,6 +116,51 @@ def table1(aggregates: Sequence[Aggregate], score: str) -> Table:
       " several seeds.",
       "Human and DQN are the paper's raw scores. The optimality gap is what is"
       " missing to human play; less is better.",
+    ],
+  )
+
+
+def over_games(
+  aggregates: Sequence[Aggregate], scale: Scale, score: str
+) -> Table:
+  """Statistics on a scale that is not the paper's.
+
+  Args:
+    aggregates: all over the games of the scale.
+    scale: the scale.
+    score: what a seed's score is, in words.
+
+  Returns:
+    The table.
+  """
+  columns = {
+    "iqm": "IQM %",
+    "median": "Median %",
+    "mean": "Mean %",
+    "optimality_gap": "Optimality gap %",
+  }
+  rows = [
+    [
+      agent.name,
+      *(_percent(estimates[name]) for name in columns),
+      len(games),
+      _seeds(agent, games),
+      _episodes(agent, games),
+    ]
+    for agent, games, estimates in aggregates
+  ]
+  return Table(
+    "over_games",
+    f"Scores over all games; {scale.one} is 100 %",
+    ["agent", *columns, "games", "seeds", "episodes"],
+    ["Agent", *columns.values(), "Games", "Seeds", "Episodes"],
+    rows,
+    [
+      f"Percent of {scale.one}'s mean score, 0 % for random play; {score}."
+      " Square brackets are 95 % intervals (stratified bootstrap over seeds),"
+      f" where there are several seeds. They take {scale.one}'s means as given,"
+      " so its own interval is that of its seeds around their mean.",
+      f"The optimality gap is what is missing to {scale.one}; less is better.",
     ],
   )
 

@@ -12,11 +12,13 @@ from tf_mmdrl.report import (
   game_tables,
   published,
   results,
+  scales,
   score_statistics,
   sections,
 )
 from tf_mmdrl.report.page import Report, Section
 from tf_mmdrl.report.results import Agent, Run
+from tf_mmdrl.report.scales import Scale
 
 _MARK = " (paper)"
 _USUAL = ("qrdqn", "dqn")  # the baselines to look for among runs
@@ -45,7 +47,8 @@ def of_published(options: Options) -> Report:
   order = [agent.name for agent in agents]
   games = list(published.raw_scores())
   baseline = _named(options.baseline or "QR-DQN-1", agents)
-  aggregates = [aggregate_tables.aggregate(agent, games) for agent in agents]
+  scale = scales.human(games)
+  aggregates = [aggregate_tables.aggregate(agent, scale) for agent in agents]
   best = aggregates[order.index("MMDQN")]
   mmdqn = best.agent
   percent = {n: 100 * float(e.point) for n, e in best.estimates.items()}
@@ -54,12 +57,12 @@ def of_published(options: Options) -> Report:
       Section(
         "Table 1",
         pictures=[
-          *sections.statistics(aggregates, order),
-          sections.profile(agents, games, order),
+          *sections.statistics(aggregates, scale, order),
+          sections.profile(agents, scale, order),
           sections.picture(
             "mean_by_game",
             "The twelve games that give the most to MMDQN's mean.",
-            figures.shares_of_mean(mmdqn, games),
+            figures.shares_of_mean(mmdqn, scale),
           ),
         ],
         tables=[
@@ -106,15 +109,16 @@ def of_runs(
   order = [agent.name for agent in own]
   played = sorted({run.game for run in runs})
   known = [game for game in played if results.has_reference(game)]
-  games = [g for g in known if all(g in agent.measured for agent in own)]
   paper = results.published_agents(_MARK) if known else []
   baseline = _baseline(options.baseline, own, paper)
+  scale = _scale(own, played, baseline)
   compared = [agent for agent in own if agent is not baseline]
   with plotting.style():
     parts = [
       sections.learning_curves(runs, order, options.smooth),
-      sections.over_games(runs, games, order, options.smooth),
-      sections.table1(own, paper, games, options.last),
+      sections.over_games(runs, scale, order, options.smooth),
+      sections.table1(own, paper, scale, options.last),
+      sections.comparisons(own, baseline, order),
       sections.improvements(compared, baseline),
       sections.sensitivity(found, options.smooth),
       sections.by_game([*paper, *own], played),
@@ -128,21 +132,33 @@ def of_runs(
     f"{count(len(runs), 'run')}: {count(len(own), 'agent')},"
     f" {count(len(played), 'game')}, {'seeds' if len(seeds) > 1 else 'seed'}"
     f" {', '.join(map(str, seeds))}.",
-    _headline(own, games),
-    [*warnings, *caveats.of_runs(runs, games, options.last)],
+    _headline(own, scale),
+    [*warnings, *caveats.of_runs(runs, scale, options.last)],
     parts,
     {evaluation_files.NAME: evaluation_files.to_csv(runs)},
   )
 
 
-def _headline(own: Sequence[Agent], games: Sequence[str]) -> List[Tuple]:
+def _scale(
+  own: Sequence[Agent], played: Sequence[str], baseline: Optional[Agent]
+) -> Scale:
+  """What scores over all games are normalised by: human play where known."""
+  common = [g for g in played if all(g in agent.measured for agent in own)]
+  known = [game for game in common if results.has_reference(game)]
+  if known or baseline is None or baseline.published or len(own) == 1:
+    return scales.human(known)
+  return scales.relative(common, baseline)
+
+
+def _headline(own: Sequence[Agent], scale: Scale) -> List[Tuple]:
   """The interquartile mean, or a single game's score, of the first agents."""
   shown = []
+  games = scale.games
   for agent in own[:4]:
-    if games:
-      point = score_statistics.iqm(agent.matrix(games))
+    if len(games) > 1 or any(map(results.has_reference, games)):
+      point = score_statistics.iqm(scale.matrix(agent))
       over = games[0] if len(games) == 1 else f"{len(games)} games"
-      words = f"{agent.name}: human-normalised IQM, {over}"
+      words = f"{agent.name}: {scale.name} IQM, {over}"
       shown.append((f"{100 * float(point):,.1f} %", words))
     elif len(agent.measured) == 1:
       ((game, measured),) = agent.measured.items()

@@ -7,6 +7,7 @@ import numpy as np
 from tf_mmdrl.report import results
 from tf_mmdrl.report.aggregate_tables import Aggregate
 from tf_mmdrl.report.results import Run
+from tf_mmdrl.report.scales import Scale
 
 _PAPER_STEPS = 50_000_000
 _FEW_SEEDS = 5
@@ -50,18 +51,18 @@ def _on_dqn(aggregates: Sequence[Aggregate]) -> str:
   )
 
 
-def of_runs(runs: Sequence[Run], games: Sequence[str], last: int) -> List[str]:
+def of_runs(runs: Sequence[Run], scale: Scale, last: int) -> List[str]:
   """On runs of one's own.
 
   Args:
     runs: named apart.
-    games: the games that have a reference and were played by every agent.
+    scale: the scale of figures over all games.
     last: as `results.agents` takes it.
   """
   return [
     _on_score(last),
     *_on_seeds(runs),
-    *_on_games(runs, games),
+    *_on_games(runs, scale),
     *_on_paper(runs),
     *_on_unfinished(runs),
     "Evaluations of mmdrl's runs count whole games and leave none out for being"
@@ -108,16 +109,19 @@ def _on_seeds(runs: Sequence[Run]) -> List[str]:
   return told
 
 
-def _on_games(runs: Sequence[Run], games: Sequence[str]) -> List[str]:
+def _on_games(runs: Sequence[Run], scale: Scale) -> List[str]:
   played = sorted({run.game for run in runs})
   unknown = [game for game in played if not results.has_reference(game)]
-  known = [game for game in played if game not in unknown]
+  raw = [game for game in unknown if game not in scale.games]
+  missing = [g for g in played if g not in unknown and g not in scale.games]
   told = []
-  if unknown:
+  if len(raw) < len(unknown):
     told.append(
-      f"No human score is known for {', '.join(unknown)}: raw scores only."
+      "No human scores are known for these games. In figures over all games 0"
+      f" is random play and 1 is the mean of {scale.one}."
     )
-  missing = [game for game in known if game not in games]
+  if raw:
+    told.append(f"No scale is known for {', '.join(raw)}: raw scores only.")
   if missing:
     told.append(
       f"Not every agent has played {', '.join(missing)}; figures over all games"

@@ -8,7 +8,9 @@ import numpy as np
 from tf_mmdrl.core import plotting
 from tf_mmdrl.report import intervals, score_statistics
 from tf_mmdrl.report.aggregate_tables import Aggregate
+from tf_mmdrl.report.pairs import Pair
 from tf_mmdrl.report.results import Agent
+from tf_mmdrl.report.scales import Scale
 
 
 class Curve(NamedTuple):
@@ -194,10 +196,10 @@ def improvement(rows: Sequence[Sequence[Any]], title: str) -> Optional[Any]:
 
 
 def profiles(
-  agents: Sequence[Agent], games: Sequence[str], order: Sequence[str]
+  agents: Sequence[Agent], scale: Scale, order: Sequence[str]
 ) -> Any:
-  """The share of games and seeds above each human-normalised score."""
-  matrices = {agent.name: agent.matrix(games) for agent in agents}
+  """The share of games and seeds above each score of a scale."""
+  matrices = {agent.name: scale.matrix(agent) for agent in agents}
   pooled = np.concatenate([m.ravel() for m in matrices.values()])
   top = float(np.clip(np.quantile(pooled, 0.95), 1.2, 8))
   thresholds = np.linspace(0, top, 161)
@@ -215,16 +217,41 @@ def profiles(
       )
   panel.axvline(100, color=plotting.GREY, lw=0.9, ls=":")
   panel.set(ylim=(0, 1.02), ylabel="share of scores above")
-  panel.set_xlabel("human-normalised score")
+  panel.set_xlabel(f"{scale.name} score")
   panel.xaxis.set_major_formatter(_percents())
   panel.set_title("Performance profile")
   plotting.legend_below(figure, panel)
   return figure
 
 
-def shares_of_mean(agent: Agent, games: Sequence[str], count: int = 12) -> Any:
+def probabilities(found: Sequence[Pair], order: Sequence[str]) -> Any:
+  """How probably agents beat others, with a line at no difference."""
+  figure = plotting.new_figure(0.9 + 0.28 * len(found))
+  panel = figure.subplots()
+  labels = [f"{pair.first.name} > {pair.second.name}" for pair in found]
+  places = range(len(found))[::-1]
+  for place, pair in zip(places, found):
+    index = order.index(pair.first.name)
+    style = dict(color=plotting.colour(index), zorder=3)
+    low, high = pair.probability.low, pair.probability.high
+    if low is not None and high is not None:
+      panel.plot([100 * low, 100 * high], [place] * 2, lw=5, alpha=0.4, **style)
+    point = 100 * pair.probability.point
+    panel.plot(point, place, plotting.marker(index), ms=5, **style)
+  panel.axvline(50, color=plotting.GREY, lw=0.9, ls=":")
+  panel.set_yticks(places, [plotting.wrapped(label, 40) for label in labels])
+  panel.set(xlim=(-2, 102), ylim=(-0.6, len(found) - 0.4))
+  panel.grid(axis="x")
+  panel.grid(visible=False, axis="y")
+  panel.xaxis.set_major_formatter(_percents())
+  panel.set_title("Probability of improvement")
+  return figure
+
+
+def shares_of_mean(agent: Agent, scale: Scale, count: int = 12) -> Any:
   """The games that give the most to an agent's mean."""
-  means = 100 * agent.matrix(games).mean(axis=0) / len(games)
+  games = scale.games
+  means = 100 * scale.matrix(agent).mean(axis=0) / len(games)
   top = np.argsort(-means)[:count]
   figure = plotting.new_figure(0.9 + 0.2 * len(top))
   panel = figure.subplots()

@@ -71,6 +71,34 @@ def estimate(
   return Estimate(point, low, high)
 
 
+def estimate_of_two(
+  statistic: Callable[[np.ndarray, np.ndarray], np.ndarray],
+  x: np.ndarray,
+  y: np.ndarray,
+) -> Estimate:
+  """A number that compares two agents, with its interval.
+
+  Args:
+    statistic: from scores [S, G] and [T, G] to a number.
+    x: [S, G] scores of one agent.
+    y: [T, G] scores of the other; seeds are drawn by themselves.
+
+  Returns:
+    The estimate; it has no interval if either agent has one seed only.
+  """
+  point = np.asarray(statistic(x, y))
+  if min(len(x), len(y)) < 2:
+    return Estimate(point)
+  with _seeded():
+    _, bounds = require_rliable().get_interval_estimates(
+      {"": (x, y)},
+      lambda *drawn: np.atleast_1d(statistic(*drawn)),
+      reps=REPETITIONS,
+    )
+  low, high = (bound.reshape(()) for bound in bounds[""])
+  return Estimate(point, low, high)
+
+
 def profile(matrix: np.ndarray, thresholds: np.ndarray) -> Estimate:
   """A performance profile with its interval.
 

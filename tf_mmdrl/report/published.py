@@ -23,16 +23,16 @@ class Reference(NamedTuple):
   """The two scores that a game's scale is made of.
 
   Attributes:
-    random: 0 on the scale.
-    human: 1 on the scale.
+    random: 0 on the scale, random play.
+    one: 1 on the scale; in the paper's table human play.
   """
 
   random: float
-  human: float
+  one: float
 
   def normalized(self, score: Any) -> Any:
-    """Appendix B: (score - random) / (human - random); also of arrays."""
-    return (score - self.random) / (self.human - self.random)
+    """Appendix B: (score - random) / (one - random); also of arrays."""
+    return (score - self.random) / (self.one - self.random)
 
 
 class Erratum(NamedTuple):
@@ -76,7 +76,7 @@ def raw_scores() -> Mapping[str, Mapping[str, float]]:
   """Appendix C: game -> column -> score, in the paper's order."""
   return {
     row.pop("game"): {name: float(cell) for name, cell in row.items()}
-    for row in _rows("raw_scores.csv")
+    for row in rows("raw_scores.csv")
   }
 
 
@@ -91,14 +91,14 @@ def table1() -> List[Printed]:
       int(row["above_human"]),
       int(row["above_dqn"]),
     )
-    for row in _rows("table1.csv")
+    for row in rows("table1.csv")
   ]
 
 
 @functools.cache
 def errata() -> List[Erratum]:
   """What is wrong with entries of Appendix C."""
-  return [Erratum(**row) for row in _rows("errata.csv")]
+  return [Erratum(**row) for row in rows("errata.csv")]
 
 
 def game(name: str) -> Optional[str]:
@@ -130,6 +130,7 @@ def _by_key() -> Dict[str, str]:
   return {game_names.key(known): known for known in raw_scores()}
 
 
-def _rows(name: str) -> List[Dict[str, str]]:
+def rows(name: str) -> List[Dict[str, str]]:
+  """The rows of a table among the data files."""
   file = resources.files("tf_mmdrl.report") / "data" / name
   return list(csv.DictReader(file.read_text().splitlines()))

@@ -79,19 +79,6 @@ class Agent(NamedTuple):
   measured: Mapping[str, Measured]
   published: bool = False
 
-  def matrix(self, games: Sequence[str]) -> np.ndarray:
-    """[S, G] human-normalised scores, with the seeds that every game has.
-
-    Args:
-      games: the games that have a reference and were played by this agent.
-    """
-    count = min(len(self.measured[game].values) for game in games)
-    columns = [
-      published.scale(game).normalized(self.measured[game].values[:count])
-      for game in games
-    ]
-    return np.stack(columns, axis=-1)
-
 
 def shown_game(name: str) -> str:
   """A game as reports call it: the paper's spelling where it has one."""

@@ -92,6 +92,23 @@ def profile(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
   return np.mean(scores[..., np.newaxis] > thresholds, axis=(0, 1))
 
 
+def probability_of_improvement(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+  """How probably a run of X beats a run of Y in a game drawn at random.
+
+  A tie counts one half. Scores need not be normalised: they are only compared
+  within a game.
+
+  Args:
+    x: [S, G] scores of X.
+    y: [T, G] scores of Y in the same games.
+
+  Returns:
+    The mean over games of P(X > Y) + P(X = Y) / 2, a number.
+  """
+  difference = x[:, np.newaxis] - y
+  return np.mean((np.sign(difference) + 1) / 2)
+
+
 def percentage_improvement(score: float, baseline: float) -> float:
   """Appendix B, of raw scores; nan over a baseline of 0, unless both are 0.
 

@@ -9,11 +9,13 @@ from tf_mmdrl.report import (
   caveats,
   figures,
   game_tables,
+  pairs,
   published,
   results,
 )
 from tf_mmdrl.report.page import Picture, Section, slug
 from tf_mmdrl.report.results import Agent, Run
+from tf_mmdrl.report.scales import Scale
 
 _STATISTICS = {
   "mean": "Mean",
@@ -58,36 +60,72 @@ def _levels(game: str, lines: Sequence[figures.Curve]) -> Dict[str, float]:
 
 
 def over_games(
-  runs: Sequence[Run], games: Sequence[str], order: Sequence[str], smooth: int
+  runs: Sequence[Run], scale: Scale, order: Sequence[str], smooth: int
 ) -> Section:
   """Curves of statistics over all games."""
   pictures = []
-  for key, title in _STATISTICS.items() if len(games) > 1 else ():
-    lines = agent_curves.over_games(runs, games, smooth, key)
+  count = len(scale.games)
+  for key, title in _STATISTICS.items() if count > 1 else ():
+    lines = agent_curves.over_games(runs, scale, smooth, key)
     pictures.append(
       picture(
         f"aggregate_{key}",
-        f"{title} over {len(games)} games{_bands(lines)}.",
-        figures.curve_figure(title, "human-normalised, %", lines, order, {}),
+        f"{title} over {count} games{_bands(lines)}.",
+        figures.curve_figure(title, f"{scale.name}, %", lines, order, {}),
       )
     )
   return Section("Over all games", _on_smoothing(smooth, pictures), pictures)
 
 
 def table1(
-  own: Sequence[Agent], paper: Sequence[Agent], games: Sequence[str], last: int
+  own: Sequence[Agent], paper: Sequence[Agent], scale: Scale, last: int
 ) -> Section:
-  """Table 1 over games that every agent played, with its figures."""
-  if not games:
-    return Section("Table 1")
+  """Statistics over games that every agent played, with their figures.
+
+  Args:
+    own: the agents of runs.
+    paper: the agents in print; none if the scale is not the paper's.
+    scale: the games, and what their scores are divided by.
+    last: as `results.agents` takes it.
+
+  Returns:
+    The section, in the form of the paper's Table 1 on the paper's scale.
+  """
+  title = "Table 1" if paper else "Scores over all games"
+  if not scale.games:
+    return Section(title)
   order = [agent.name for agent in [*own, *paper]]
-  rows = [aggregate_tables.aggregate(agent, games) for agent in [*paper, *own]]
+  rows = [aggregate_tables.aggregate(agent, scale) for agent in [*paper, *own]]
   pictures = []
-  if len(games) > 1:
-    pictures = statistics(rows[len(paper) :], order)
-    pictures.append(profile(own, games, order))
-  table = aggregate_tables.table1(rows, caveats.score_in_words(last))
-  return Section("Table 1", pictures=pictures, tables=[table])
+  if len(scale.games) > 1:
+    pictures = statistics(rows[len(paper) :], scale, order)
+    pictures.append(profile(own, scale, order))
+  words = caveats.score_in_words(last)
+  if paper:
+    table = aggregate_tables.table1(rows, words)
+  else:
+    table = aggregate_tables.over_games(rows, scale, words)
+  return Section(title, pictures=pictures, tables=[table])
+
+
+def comparisons(
+  agents: Sequence[Agent], baseline: Optional[Agent], order: Sequence[str]
+) -> Section:
+  """How probably each agent beats the others, in the games of both."""
+  title = "Probability of improvement"
+  found = pairs.compared(agents, baseline)
+  if not found:
+    return Section(title)
+  words = "How probably a run of the first agent beats one of the second in"
+  words += " the same game; 50 % is no difference."
+  if any(pair.probability.low is not None for pair in found):
+    words += " Bars are 95 % intervals."
+  drawn = picture(
+    "probability_of_improvement",
+    words,
+    figures.probabilities(found, order),
+  )
+  return Section(title, pictures=[drawn], tables=[pairs.table(found)])
 
 
 def improvements(agents: Sequence[Agent], baseline: Optional[Agent]) -> Section:
@@ -154,25 +192,27 @@ def vector_scores(runs: Sequence[Run]) -> Section:
 
 
 def statistics(
-  aggregates: Sequence[aggregate_tables.Aggregate], order: Sequence[str]
+  aggregates: Sequence[aggregate_tables.Aggregate],
+  scale: Scale,
+  order: Sequence[str],
 ) -> List[Picture]:
   """Mean, median, IQM and optimality gap of each agent."""
-  words = "Statistics of human-normalised scores; bars are 95 % intervals."
+  words = f"Statistics of {scale.name} scores; bars are 95 % intervals."
   if all(item.estimates["mean"].low is None for item in aggregates):
-    words = "Statistics of human-normalised scores."
+    words = f"Statistics of {scale.name} scores."
   drawn = figures.statistics(aggregates, order)
   return [picture("statistics", words, drawn)]
 
 
 def profile(
-  agents: Sequence[Agent], games: Sequence[str], order: Sequence[str]
+  agents: Sequence[Agent], scale: Scale, order: Sequence[str]
 ) -> Picture:
-  """The performance profile of agents over games."""
+  """The performance profile of agents over the games of a scale."""
   return picture(
     "performance_profile",
     "The share of all games and seeds whose score is above each level. A higher"
-    " line is better; the dotted line is human play.",
-    figures.profiles(agents, games, order),
+    f" line is better; the dotted line is {scale.one}.",
+    figures.profiles(agents, scale, order),
   )
 
 
