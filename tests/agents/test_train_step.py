@@ -103,6 +103,30 @@ def test_a_single_step_as_one_piece_is_a_step():
 
 
 @_MODES
+def test_xla_compiles_a_step_as_one_piece(jit_compile):
+  """One step and several: that which changes weights is in XLA's hands."""
+  agent, in_turn = _fresh(jit_compile)
+  (batch, *_), batches = _batches()
+  for train, *arguments in (
+    (tf.function(agent.train), batch, _WEIGHTS[0]),
+    (in_turn, batches, _WEIGHTS),
+  ):
+    graph = train.get_concrete_function(*arguments).graph.as_graph_def()
+    compiled = [
+      function
+      for function in graph.library.function
+      if function.attr["_XlaMustCompile"].b
+    ]
+    holds = ("AssignSubVariableOp", "AssignAddVariableOp", "Adam", "While")
+    changing = [
+      function
+      for function in compiled
+      if any(any(word in n.op for word in holds) for n in function.node_def)
+    ]
+    assert bool(changing) == jit_compile
+
+
+@_MODES
 def test_what_is_not_finite_stops_all_that_follow(jit_compile):
   parts, batches = _batches(growth=1.0)
   agent, _ = _fresh(False)

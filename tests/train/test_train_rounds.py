@@ -1,5 +1,6 @@
 """A round: in which order parts of a run are asked, and with what."""
 
+import threading
 import time
 
 import numpy as np
@@ -93,6 +94,30 @@ def test_a_round_is_played_by_the_weights_it_began_with(
   for one, other in zip(first, began, strict=True):
     np.testing.assert_array_equal(one, other)
   assert sum(np.any(a != b) for a, b in zip(first, second, strict=True)) == 1
+
+
+def test_actors_play_while_the_learner_learns(make_state, monkeypatch):
+  """Each waits here for the other to be under way."""
+  state = make_state(_CARTPOLE)
+  train_fixtures.play(state, 60)
+  (actor,), play = state.actors, state.actors[0].play
+  playing, learning = threading.Event(), threading.Event()
+
+  def meet(slot, weights, num_steps):
+    playing.set()
+    assert learning.wait(20)
+    return play(slot, weights, num_steps)
+
+  def learn(batches, *_):
+    learning.set()
+    assert playing.wait(20)
+    return learner.Learnt(1.0, np.ones(batches[1].ids.shape, np.float32))
+
+  monkeypatch.setattr(actor, "play", meet)
+  monkeypatch.setattr(state.learner, "learn", learn)
+  running = rounds.Rounds(state)
+  assert running.play_and_learn() == 1.0
+  running.close()
 
 
 def test_learning_starts_with_its_step(make_state):
