@@ -1,7 +1,10 @@
 """Trains on two virtual CPU devices with MirroredStrategy; run by a test."""
 
+import functools
+
 import tf_mmdrl  # noqa: F401  isort: skip
 import agent_fixtures as fixtures
+import family
 import numpy as np
 import tensorflow as tf
 
@@ -15,8 +18,27 @@ def halves(batch, strategy):
   )
 
 
-def main():
+def compare(make, batch, strategy, tolerance):
   """Two replicas with half a batch each against one with the whole batch."""
+  with strategy.scope():
+    mirrored = make()
+
+  @tf.function
+  def train(parts):
+    return strategy.run(lambda part: mirrored.train(part).loss, args=(parts,))
+
+  alone = make()
+  for _ in range(5):
+    train(halves(batch, strategy))
+    alone.train(batch)
+  for one, other in zip(mirrored.variables, alone.variables, strict=True):
+    np.testing.assert_allclose(one, other, **tolerance)
+  assert mirrored.train_step_counter.numpy() == 5
+  assert mirrored.unit.numpy() == alone.unit.numpy() > 10
+
+
+def main():
+  """An agent that draws nothing, and then one that draws for each row."""
   tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0],
     [tf.config.LogicalDeviceConfiguration()] * 2,
@@ -24,23 +46,13 @@ def main():
   strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
   batch = fixtures.experience(batch=8)
   batch = batch._replace(reward=100 * batch.reward)  # so that there is a unit
-  with strategy.scope():
-    mirrored = fixtures.make_agent(
-      target_update_period=2, unit="auto", jit_compile=None
+  for make in (fixtures.make_agent, functools.partial(family.make, "iqn")):
+    compare(
+      functools.partial(make, target_update_period=2, unit="auto"),
+      batch,
+      strategy,
+      dict(rtol=1e-4, atol=1e-5),
     )
-
-  @tf.function
-  def train(parts):
-    return strategy.run(lambda part: mirrored.train(part).loss, args=(parts,))
-
-  alone = fixtures.make_agent(target_update_period=2, unit="auto")
-  for _ in range(5):
-    train(halves(batch, strategy))
-    alone.train(batch)
-  for one, other in zip(mirrored.variables, alone.variables):
-    np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
-  assert mirrored.train_step_counter.numpy() == 5
-  assert mirrored.unit.numpy() == alone.unit.numpy() > 10
   print("replicas agree")
 
 

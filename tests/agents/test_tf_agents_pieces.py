@@ -1,5 +1,6 @@
 """TF-Agents' own drivers, buffers, Learner, savers and checkpoints drive it."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -323,8 +324,12 @@ def test_boltzmann_collects_by_temperature():
 def test_two_replicas_train_as_one():
   """MirroredStrategy on two virtual CPU devices, in a process of its own."""
   script = pathlib.Path(__file__).parent / "mirrored_training.py"
+  paths = os.pathsep.join(sys.path)  # pytest's, with the tests' own modules
   done = subprocess.run(
-    [sys.executable, str(script)], capture_output=True, text=True
+    [sys.executable, str(script)],
+    capture_output=True,
+    text=True,
+    env={**os.environ, "PYTHONPATH": paths},
   )
   assert done.returncode == 0, done.stderr[-3000:]
   assert "replicas agree" in done.stdout

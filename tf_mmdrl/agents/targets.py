@@ -223,7 +223,8 @@ class TargetRule:
       return mixture(following, tf.math.log(probabilities))
     number = self.predict.step * len(Use) + Use.CHOICE
     seed = tf.stack([tf.constant(self.predict.seed, tf.int64), number])
-    uniform = draws.uniform(tf.shape(probabilities)[:1], seed)
+    rows = [tf.shape(probabilities)[0]]
+    uniform = draws.uniform_by_row(rows, seed)
     return drawn(following, probabilities, uniform)
 
   def _mask(self, data: transitions.Transition) -> Optional[tf.Tensor]:

@@ -30,6 +30,26 @@ def uniform(shape, seed: tf.Tensor) -> tf.Tensor:
   return (tf.cast(tf.cast(high, tf.int32), tf.float32) + 0.5) * 2.0**-23
 
 
+def uniform_by_row(shape, seed: tf.Tensor) -> tf.Tensor:
+  """As `uniform`, row by row of a batch of which a replica may have a part.
+
+  Args:
+    shape: [B, ...], with B the rows of this replica.
+    seed: the same on all replicas.
+
+  Returns:
+    What one device with the whole batch would draw for these rows.
+  """
+  replica = tf.distribute.get_replica_context()
+  count = 1 if replica is None else replica.num_replicas_in_sync
+  if count == 1:
+    return uniform(shape, seed)
+  rows, *rest = shape
+  first = rows * replica.replica_id_in_sync_group
+  whole = uniform([count * rows, *rest], seed)
+  return whole[first : first + rows]
+
+
 def normal(shape, seed: tf.Tensor) -> tf.Tensor:
   """Float32 standard normal draws."""
   return tf.math.ndtri(uniform(shape, seed))

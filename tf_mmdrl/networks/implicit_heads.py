@@ -131,7 +131,7 @@ class _Implicit(tf.keras.layers.Layer):
     if seed is None:
       places = tf.fill(shape, 0.5)
     else:
-      places = draws.uniform(shape, draws.fold(seed, 2))
+      places = draws.uniform_by_row(shape, draws.fold(seed, 2))
       if not self.is_stratified:
         return places
     levels = (tf.range(shape[1], dtype=tf.float32) + places) / shape[1]
