@@ -1,6 +1,7 @@
 """What the documentation says holds."""
 
 import argparse
+import dataclasses
 import pathlib
 import re
 import shlex
@@ -9,7 +10,7 @@ import pytest
 
 from tf_mmdrl.cli import main, train_command
 from tf_mmdrl.core import algorithms
-from tf_mmdrl.ops import kernel_names
+from tf_mmdrl.ops import kernel_words
 
 _DOCS = pathlib.Path(__file__).parents[1] / "docs"
 
@@ -21,6 +22,10 @@ def test_every_algorithm_has_a_page(name):
     assert word in page
   assert algorithms.get(name).url in page
   assert algorithms.get(name).summary == algorithms.summary(name)
+  own = [
+    field.name for field in dataclasses.fields(algorithms.get(name).settings)
+  ]
+  assert sorted(own) == sorted(algorithms.own_settings(name))
 
 
 @pytest.mark.parametrize("name", algorithms.names())
@@ -41,7 +46,7 @@ def _wanted(arguments):
   return train_command.wanted(parser.parse_args(shlex.split(arguments)))[1]
 
 
-@pytest.mark.parametrize("name", kernel_names.NAMES)
+@pytest.mark.parametrize("name", kernel_words.NAMES)
 def test_every_kernel_has_its_formula(name):
   page = (_DOCS / "kernels.md").read_text()
   table = page.partition("| k(x, y) |")[2].partition("\n\n")[0]

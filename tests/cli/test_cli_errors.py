@@ -1,5 +1,6 @@
 """What a wrong word on the command line comes to, and how soon."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -8,8 +9,7 @@ import sys
 import pytest
 
 from tf_mmdrl import __main__
-from tf_mmdrl.cli import main
-from tf_mmdrl.core import optional
+from tf_mmdrl.cli import main, quiet
 
 # Each with part of what it says; none of them needs TensorFlow.
 _MISTAKES = {
@@ -34,6 +34,28 @@ _MISTAKES = {
   "play nowhere": "there is no directory 'nowhere'",
   "serve nowhere": "there is no directory 'nowhere'",
   "sweep --agents mmdqm": "did you mean 'mmdqn'",
+  "sweep --envs Nope": "unknown environment 'Nope'",
+  "sweep --set agent.kernel=gausian": "it is a setting of mmdqn",
+  "tune": "a search needs --search",
+  "tune --search optimizer.lr=1..2": "did you mean 'optimizer.learning_rate'?",
+  "tune --search agent.n_step=1..2 --env Nope": "unknown environment 'Nope'",
+  "train --agent iqn --set agent.kernel=gaussian:1": "it is a setting of mmdqn",
+  "train --set agent.kernel=gausian": "did you mean 'gaussian'",
+  "train --set agent.kernel=gaussian:wide": "wants a number where 'wide'",
+  "train --set agent.exploration=ucv:1": "did you mean 'ucb'",
+  "train --data nowhere": "there is no data set 'nowhere'",
+  "train --data nowhere --env CartPole-v1": "there is no data set 'nowhere'",
+  "ope --data nowhere --policy random": "there is no data set 'nowhere'",
+  "ope --data nowhere --policy nowhere": "there is no policy 'nowhere'",
+  "ope --data x --policy random --by men": "did you mean 'mean'?",
+  "record nowhere -o data": "there is no policy 'nowhere'",
+  "record zoo:cartpole -o data --epsilon 2": "epsilon must be at most 1",
+  "evaluate zoo:cartpole --score cvr:1": "did you mean 'cvar'?",
+  "evaluate zoo:cartpole --version 3": "no version 3; there are",
+  "evaluate run --version 3": "no version 3; there are 7",
+  "evaluate fresh": "has no exported policy yet",
+  "cluster join nowhere": "address is HOST:PORT, got 'nowhere'",
+  "cluster status": "this machine is part of no cluster",
 }
 _FLAGS = {
   "train --sed 3": "mmdrl train: unknown flag --sed; did you mean --seed",
@@ -52,8 +74,15 @@ _FLAGS = {
 
 
 def test_mistakes_are_told_without_tensorflow(tmp_path):
+  for name in ("run", "fresh"):
+    _make_run(tmp_path / name)
+  (tmp_path / "run" / "export" / "7").mkdir(parents=True)
+  before = sorted(tmp_path.rglob("*"))
   code = (
-    "import sys; from tf_mmdrl.cli import main\n"
+    "import pathlib, sys; from tf_mmdrl.cli import main\n"
+    # Whatever clusters this machine is part of.
+    "from tf_mmdrl.cluster import connection\n"
+    "connection._PLACE = pathlib.Path('none')\n"
     "for line in sys.argv[1:]:\n"
     "  assert main.main(line.split()) == 2, line\n"
     "  assert 'tensorflow' not in sys.modules, line"
@@ -68,8 +97,19 @@ def test_mistakes_are_told_without_tensorflow(tmp_path):
   lines = done.stderr.splitlines()
   assert len(lines) == len(_MISTAKES)  # one each
   for line, message in zip(lines, _MISTAKES.values()):
-    assert line.startswith("mmdrl: ") and message in line
-  assert not list(tmp_path.iterdir())
+    assert line.startswith("mmdrl: ") and message in line, line
+  assert sorted(tmp_path.rglob("*")) == before  # and nothing is written
+
+
+def _make_run(path, game="CartPole-v1"):
+  """So much of a run as is read before TensorFlow is loaded."""
+  groups = {
+    "environment": {"name": game},
+    "agent": {"name": "mmdqn"},
+    "system": {"seed": 0},
+  }
+  path.mkdir()
+  (path / "config.json").write_text(json.dumps({"config": groups}))
 
 
 @pytest.mark.parametrize("line", _FLAGS)
@@ -107,22 +147,51 @@ def test_without_a_word_help_is_shown(capsys):
     ("train", "minatar", "minatar"),
     ("train --env LunarLander-v3", "Box2D", "box2d"),
     ("watch . -o game.mp4", "imageio", "plots"),
+    ("watch zoo:minatar-breakout -o game.mp4", "minatar", "minatar"),
+    ("evaluate zoo:minatar-breakout", "minatar", "minatar"),
+    ("evaluate run", "minatar", "minatar"),
+    ("play zoo:minatar-breakout", "minatar", "minatar"),
+    ("record zoo:minatar-breakout -o data", "minatar", "minatar"),
+    ("record zoo:cartpole -o data", "h5py", "offline"),
+    ("serve zoo:minatar-breakout --games", "minatar", "minatar"),
     ("serve .", "orjson", "serve"),
+    ("calibrate run", "minatar", "minatar"),
+    ("sweep --envs CartPole-v1,MinAtar/Asterix", "minatar", "minatar"),
+    ("sweep --envs CartPole-v1 --cluster a:1", "ray", "cluster"),
+    ("tune --search agent.n_step=1..2", "optuna", "tune"),
+    ("cluster start", "ray", "cluster"),
+    ("cluster join a:1", "ray", "cluster"),
+    ("chain -o out", "matplotlib", "plots"),
+    ("theory -o out", "matplotlib", "plots"),
+    ("report run -o out", "matplotlib", "report"),
+    ("ope --data x --policy random", "matplotlib", "report"),
   ],
 )
 def test_a_missing_extra_is_told_first(
   line, module, extra, capsys, monkeypatch, tmp_path
 ):
-  there = optional.is_there
-  monkeypatch.setattr(
-    optional, "is_there", lambda name: name != module and there(name)
-  )
+  """Before TensorFlow is loaded, anything is made or a run is announced."""
+
+  def load():
+    raise AssertionError("TensorFlow is loaded")
+
+  monkeypatch.setattr(quiet, "loading", load)
+  for name in [
+    name for name in sys.modules if name.partition(".")[0] == module
+  ]:
+    monkeypatch.setitem(sys.modules, name, None)
+  monkeypatch.setitem(sys.modules, module, None)
+  _make_run(tmp_path / "run", "MinAtar/Breakout")
+  (tmp_path / "run" / "export" / "7").mkdir(parents=True)
+  before = sorted(tmp_path.rglob("*"))
   monkeypatch.chdir(tmp_path)
   assert main.main(line.split()) == main.EXIT_BAD_INPUT
   said = capsys.readouterr()
-  assert f"need {module}, which is not installed" in said.err
+  assert f"need {module}" in said.err and "is not installed" in said.err
   assert f"pip install 'tf-mmdrl[{extra}]'" in said.err
-  assert not said.out
+  assert ("GPL-3" in said.err) == (module == "minatar")
+  assert not said.out and said.err.count("\n") == 1
+  assert sorted(tmp_path.rglob("*")) == before
 
 
 def _command(*words, **keywords):

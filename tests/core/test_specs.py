@@ -23,6 +23,10 @@ def test_counts_actions(spec):
     (tensor_spec.BoundedTensorSpec([2], tf.int32, 0, 3), "multi-dimensional"),
     ([tensor_spec.BoundedTensorSpec([], tf.int32, 0, 3)] * 2, "one action"),
     (tensor_spec.BoundedTensorSpec([], tf.float32, 0, 3), "discretise"),
+    (
+      tensor_spec.BoundedTensorSpec([1], tf.float32, [-2.0], [2.0]),
+      r"got float32 \[1\]; discretise",
+    ),
     (tf.TensorSpec([], tf.int32), "discretise"),
     (tensor_spec.BoundedTensorSpec([], tf.int32, 1, 3), "minimum of 1"),
   ],

@@ -204,6 +204,11 @@ def test_watch_knows_its_formats(run, tmp_path, capsys):
     (["--preset", "paper", "--steps", "2000"], "a run is whole phases"),
     (["--num-envs", "0"], "num_envs must be at least 1, got 0"),
     (["--seed", "x"], "seed must be a whole number, got 'x'"),
+    (
+      ["--env", "Pendulum-v1"],
+      "Pendulum-v1: one scalar, discrete action that starts at 0 is wanted,"
+      " got float32 [1]; discretise continuous actions",
+    ),
   ],
 )
 def test_bad_flags_are_one_line(tmp_path, capsys, monkeypatch, flags, message):
@@ -211,8 +216,9 @@ def test_bad_flags_are_one_line(tmp_path, capsys, monkeypatch, flags, message):
   monkeypatch.setattr(trainer, "configure_process", lambda config: None)
   monkeypatch.chdir(tmp_path)
   assert main.main(["train", *flags]) == main.EXIT_BAD_INPUT
-  error = capsys.readouterr().err
-  assert message in error and error.count("\n") == 1
+  said = capsys.readouterr()
+  assert message in said.err and said.err.count("\n") == 1
+  assert not said.out  # no run was announced
 
 
 @pytest.mark.parametrize("command", ["inspect", "evaluate", "export"])

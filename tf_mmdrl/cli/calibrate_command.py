@@ -8,6 +8,7 @@ import numpy as np
 
 from tf_mmdrl.cli import output, parsing, quiet
 from tf_mmdrl.core import errors, plotting, progress, run_files, whole_files
+from tf_mmdrl.environments import names
 
 EXAMPLE = "mmdrl calibrate runs/sweep -o calibration"
 PAGE = "docs/reports.md"
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     )
   found = run_files.find(args.runs)
   for one in found:
-    one.identity()
+    names.require(one.identity().environment)
   target: Optional[pathlib.Path] = None
   if args.output is not None:
     plotting.require_matplotlib("pictures of calibration")
@@ -113,8 +114,8 @@ def _print(rows: Sequence[Any]) -> None:
   for row in rows:
     groups.setdefault(row.identity[:2], []).append(row)
   lines: List[Tuple[str, ...]] = [tuple(head)]
-  for names, members in groups.items():
-    name = f"{names[0]} {names[1]}"
+  for (game, agent), members in groups.items():
+    name = f"{game} {agent}"
     for row in members:
       lines.append((f"{name} {row.identity.seed}", *_cells([row])))
     if len(members) > 1:

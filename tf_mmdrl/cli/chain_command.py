@@ -99,6 +99,8 @@ def _add_more(parser: argparse._ActionsContainer) -> None:
 def run(args: argparse.Namespace) -> int:
   """Runs the experiment, prints it, and writes it where asked."""
   lengths = _lengths(args.lengths)
+  if args.output:
+    plotting.require_matplotlib()
   with quiet.loading():
     from tf_mmdrl.tabular import experiment, tabular_figures
 
@@ -123,7 +125,6 @@ def run(args: argparse.Namespace) -> int:
   directory = None
   if args.output:  # before the long run, not after it
     directory = output.directory(args.output)
-    plotting.require_matplotlib()
   with progress.Progress(1.0, "chain") as shown:
     rows = experiment.run(settings, methods, shown.update)
   _print_table(rows)

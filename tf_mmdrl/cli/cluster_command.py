@@ -2,7 +2,7 @@
 
 import argparse
 
-from tf_mmdrl.cli import main, quiet
+from tf_mmdrl.cli import main
 
 _TASKS = {
   "start": "begin a cluster on this machine",
@@ -49,8 +49,7 @@ def _add_offers(task: argparse.ArgumentParser, name: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Does the task."""
-  with quiet.loading():
-    from tf_mmdrl.cluster import connection, nodes
+  from tf_mmdrl.cluster import connection, nodes
 
   if args.task == "start":
     node = nodes.start(args.host, args.port, args.cpus, args.gpus, args.store)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, List
 
 from tf_mmdrl.cli import quiet
 from tf_mmdrl.core import errors
+from tf_mmdrl.offline import opening
 from tf_mmdrl.train import config as configs
 
 if TYPE_CHECKING:
@@ -16,11 +17,11 @@ _UNKNOWN = "logged"  # the environment's name, if the data does not say it
 
 def settings(args: argparse.Namespace) -> List[str]:
   """What the data say of the environment, as settings below the flags'."""
-  with quiet.loading():
-    from tf_mmdrl.offline import opening, recording
-
   data = opening.open_dataset(args.data)
   if args.env is not None:
+    with quiet.loading():
+      from tf_mmdrl.offline import recording
+
     recording.require_same(args.env, data.description)
   found = [
     f"environment.name={data.description.environment or _UNKNOWN}",
@@ -40,7 +41,7 @@ def train(
   """Trains a run from its data; goes on where it stopped."""
   _check(args, config)
   with quiet.loading():
-    from tf_mmdrl.offline import data_run, fitting, opening, overview
+    from tf_mmdrl.offline import data_run, fitting, overview
     from tf_mmdrl.train import run_directory, trainer
 
   data = overview.open_data(

@@ -1,13 +1,14 @@
 """The flags of the commands that play games with an exported policy."""
 
 import argparse
+import contextlib
 import pathlib
-from typing import TYPE_CHECKING, List, Union
+from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 from tf_mmdrl.cli import run_argument
 from tf_mmdrl.core import errors, run_files
 from tf_mmdrl.environments import names
-from tf_mmdrl.serving import directories
+from tf_mmdrl.serving import directories, manifests
 from tf_mmdrl.train import config as configs
 
 if TYPE_CHECKING:
@@ -59,16 +60,39 @@ def check(args: argparse.Namespace, *, is_run: bool = True) -> None:
     args: as `add_arguments` made them.
     is_run: whether `args.path` may be a run.
   """
-  path: pathlib.Path = args.path
-  files = run_files.RunFiles(path)
-  if is_run and not files.config_file.exists():
-    if not directories.versions(path):
-      files.settings()  # says that there is no run
-  elif not is_run:
-    directories.find(path, args.version)
+  check_settings(args)
+  recorded = environment(args.path, args.version, is_run=is_run)
+  played = recorded if args.env is None else args.env
+  if played is not None:
+    names.require(played)
+
+
+def check_settings(args: argparse.Namespace) -> None:
+  """Raises for flags whose values are none."""
   configs.check(configs.Config(), _settings(args))
-  if args.env is not None:
-    names.require(args.env)
+
+
+def environment(
+  path: pathlib.Path, version: Optional[int], *, is_run: bool = True
+) -> Optional[str]:
+  """What a policy was made to play, if it says so; raises if there is none.
+
+  Args:
+    path: of a run or of exports.
+    version: of the export; the newest if None.
+    is_run: whether it may be a run.
+  """
+  files = run_files.RunFiles(path)
+  if is_run and (files.config_file.exists() or not directories.versions(path)):
+    files.settings()  # or says that there is no run
+    directories.find_of_run(path, version)
+    return files.identity().environment
+  number = directories.find(path, version)
+  # Whoever loads a damaged version says what is wrong with it.
+  recorded: Any = None
+  with contextlib.suppress(errors.UserError):
+    recorded = manifests.metadata(path, number).get("environment")
+  return recorded if isinstance(recorded, str) else None
 
 
 def wanted(

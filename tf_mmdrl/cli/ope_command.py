@@ -6,8 +6,11 @@ import pathlib
 import re
 from typing import TYPE_CHECKING, Any, List, Optional
 
-from tf_mmdrl.cli import output, parsing, quiet, run_argument
-from tf_mmdrl.core import algorithms, errors, plotting
+from tf_mmdrl.cli import game_flags, output, parsing, quiet, run_argument
+from tf_mmdrl.core import algorithms, errors, plotting, score_words
+from tf_mmdrl.environments import names
+from tf_mmdrl.offline import laws, opening, policy_places
+from tf_mmdrl.train import config as configs
 
 if TYPE_CHECKING:
   from tf_mmdrl.offline import ope
@@ -136,18 +139,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Evaluates, writes the report, and prints the tables."""
-  if args.agent is not None:
-    algorithms.check_name(args.agent)
   budget = _bytes(args.memory)
-  directory = output.directory(args.output or _default(args.data))
+  _check(args)
   plotting.require_matplotlib("reports", "report")
+  episodes = opening.open_dataset(args.data)
+  directory = output.directory(args.output or _default(args.data))
   with quiet.loading():
-    from tf_mmdrl.offline import laws, ope_report, opening, overview, recording
+    from tf_mmdrl.offline import ope_report, overview, recording
     from tf_mmdrl.report import tables
     from tf_mmdrl.train import trainer
 
-  laws.check_statistic(args.by)
-  episodes = opening.open_dataset(args.data)
   policies = _policies(args, episodes)
   if args.truth:
     recording.require_same(args.truth, episodes.description)
@@ -167,6 +168,25 @@ def run(args: argparse.Namespace) -> int:
       print(f"- {each.name}: {warning}")
   print(f"wrote {directory / 'report.html'} and {len(files) - 1} more files")
   return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+  """Raises what needs no TensorFlow to be known."""
+  changes = list(args.set)
+  if args.agent is not None:
+    algorithms.check_name(args.agent)
+    changes.insert(0, f"agent.name={args.agent}")
+  configs.check(configs.Config(), changes)
+  laws.check_statistic(args.by)
+  if args.score is not None:
+    score_words.read_steady(args.score)
+  for text in args.policies:
+    if text != policy_places.RANDOM:
+      place = policy_places.find(text)
+      if place.directory is not None:
+        game_flags.environment(place.directory, place.version)
+  if args.truth is not None:
+    names.require(args.truth)
 
 
 def _evaluated(policy, data, options, args, directory, budget) -> List[Any]:
@@ -211,7 +231,6 @@ def _policies(args: argparse.Namespace, episodes: "DataSet") -> List[Any]:
 
 def _options(args, policies, episodes: "DataSet", budget: int) -> "ope.Options":
   from tf_mmdrl.offline import fitting, ope
-  from tf_mmdrl.train import config as configs
 
   is_picture = len(episodes.description.observation_shape) == 3
   is_joint = episodes.description.reward_size > 0

@@ -6,7 +6,9 @@ import pathlib
 import numpy as np
 
 from tf_mmdrl.cli import game_flags, quiet, run_argument
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, optional
+from tf_mmdrl.environments import names
+from tf_mmdrl.offline import policy_places
 
 EXAMPLE = "mmdrl record runs/... -o data --epsilon 0.1 --episodes 500"
 PAGE = "docs/offline.md"
@@ -73,13 +75,14 @@ def run(args: argparse.Namespace) -> int:
     raise errors.UserError(
       f"{args.output!r} exists already; pass another -o, or remove it"
     )
+  _check(args)
   with quiet.loading():
     from tf_mmdrl.offline import recording, target_policies
     from tf_mmdrl.train import playing
 
   policies = [
     None
-    if text == target_policies.RANDOM
+    if text == policy_places.RANDOM
     else target_policies.open_policy(
       text, epsilon=args.epsilon, score=args.score, imports=args.imports
     )
@@ -107,3 +110,19 @@ def run(args: argparse.Namespace) -> int:
   )
   print(f"score: mean {np.mean(made.scores):.2f} +- {error:.2f}")
   return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+  """Raises what needs no TensorFlow to be known."""
+  optional.require_there("h5py", use="data sets", extra="offline")
+  game_flags.check_settings(args)
+  played = [args.env]
+  for text in args.policies:
+    if text != policy_places.RANDOM:
+      place = policy_places.find(text)
+      if place.directory is not None:
+        made_for = game_flags.environment(place.directory, place.version)
+        played.append(made_for)
+  first = next((name for name in played if name), None)
+  if first is not None:
+    names.require(first)

@@ -87,9 +87,9 @@ def run(args: argparse.Namespace) -> int:
     run_files.find(args.runs)  # before a directory is made, or much is loaded
   from tf_mmdrl.report import assembly, intervals, page
 
-  directory = output.directory(args.output)
   plotting.require_matplotlib("reports", "report")
   intervals.require_rliable()
+  directory = output.directory(args.output)
   options = assembly.Options(args.baseline, args.last, args.smooth)
   if args.published:
     made = assembly.of_published(options)

@@ -7,10 +7,15 @@ import pathlib
 import signal
 from typing import TYPE_CHECKING, Any, Dict
 
-from tf_mmdrl.cli import parsing, quiet, run_argument, server_access
+from tf_mmdrl.cli import (
+  game_flags,
+  parsing,
+  quiet,
+  run_argument,
+  server_access,
+)
 from tf_mmdrl.core import errors, optional
 from tf_mmdrl.environments import names
-from tf_mmdrl.serving import directories
 
 if TYPE_CHECKING:
   from tf_mmdrl.serving import server as servers
@@ -127,7 +132,9 @@ def run(args: argparse.Namespace) -> int:
   token = None
   if args.token_file is not None:
     token = server_access.read_token(pathlib.Path(args.token_file), _say)
-  directories.find(args.directory)
+  played = game_flags.environment(args.directory, None, is_run=False)
+  if args.games == "" and played:
+    names.require(played)
   with quiet.loading():
     from tf_mmdrl.serving import server as servers
   games = None

@@ -8,7 +8,9 @@ import pathlib
 from typing import Any, Iterator, List, Tuple
 
 from tf_mmdrl.cli import main, parsing, quiet, train_command
+from tf_mmdrl.cluster import search_lock
 from tf_mmdrl.core import algorithms, errors
+from tf_mmdrl.train import sweeps
 
 _MINATAR = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
 
@@ -63,9 +65,6 @@ def run(args: argparse.Namespace) -> int:
   shared = ["--preset", args.preset] if args.preset else []
   if args.steps:
     shared += ["--steps", args.steps]
-  with quiet.loading():
-    from tf_mmdrl.train import sweeps
-
   directory = pathlib.Path(args.run_dir)
   jobs = sweeps.plan(
     directory,
@@ -75,10 +74,18 @@ def run(args: argparse.Namespace) -> int:
   )
   parser = argparse.ArgumentParser()
   train_command.add_arguments(parser)
-  for job in jobs:
-    _, config = train_command.wanted(parser.parse_args(job.arguments))
-    sweeps.check(config)
-  from tf_mmdrl.cluster import search_lock
+  # The runs of the other seeds differ in nothing else.
+  first = jobs[: len(jobs) // len(seeds)]
+  asked = [parser.parse_args(job.arguments) for job in first]
+  for each in asked:
+    train_command.check(each)
+  require_cluster(args)
+  with quiet.loading():
+    from tf_mmdrl.train import factories
+
+  for each in asked:
+    _, config = train_command.wanted(each)
+    factories.check(config)
 
   with search_lock.alone(directory), places(args) as (at_once, start):
     outcome = sweeps.run(
@@ -146,6 +153,14 @@ def check_places(args: argparse.Namespace) -> None:
     )
 
 
+def require_cluster(args: argparse.Namespace) -> None:
+  """Raises if --cluster cannot be asked for."""
+  if args.cluster is not None:
+    from tf_mmdrl.cluster import connection
+
+    connection.require(args.cluster)
+
+
 @contextlib.contextmanager
 def places(args: argparse.Namespace) -> Iterator[Tuple[int, Any]]:
   """How many runs at once, and what starts one: (arguments, directory, log)."""
@@ -158,7 +173,6 @@ def places(args: argparse.Namespace) -> Iterator[Tuple[int, Any]]:
     return
   from tf_mmdrl.cluster import connection
 
-  connection.require(args.cluster)
   with connection.cluster(args.cluster):
     from tf_mmdrl.cluster import run_host
 

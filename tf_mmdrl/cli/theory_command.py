@@ -29,13 +29,13 @@ def run(args: argparse.Namespace) -> int:
   """Measures every claim, prints it, and writes it where asked."""
   if args.mdps < 1:
     raise errors.UserError(f"--mdps must be at least 1, got {args.mdps}")
+  directory = None
+  if args.output:  # before the run, not after it
+    plotting.require_matplotlib()
+    directory = output.directory(args.output)
   with quiet.loading():
     from tf_mmdrl.tabular import tabular_figures, theory
 
-  directory = None
-  if args.output:  # before the run, not after it
-    directory = output.directory(args.output)
-    plotting.require_matplotlib()
   with progress.Progress(1.0, "theory") as shown:
     result = theory.measure(args.mdps, shown.update)
   last = None

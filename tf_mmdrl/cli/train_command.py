@@ -165,9 +165,11 @@ def run(args: argparse.Namespace) -> int:
   if not config.replay.data:
     _require_actors(args, config)
   with quiet.loading():
-    from tf_mmdrl.train import run_directory, trainer
+    from tf_mmdrl.train import factories, run_directory, trainer
 
   trainer.configure_process(config)
+  if not config.replay.data:
+    factories.check(config)
   if args.dry_run and not config.replay.data:
     dry_run.show(config, path)
     return main.EXIT_OK
@@ -257,21 +259,35 @@ def _actors(
     yield crew.hire(strict=args.strict, num_cpus=args.cpus)
 
 
-def wanted(args: argparse.Namespace) -> Tuple[str, configs.Config]:
-  """The preset's name, and the configuration that the flags ask for."""
+def check(args: argparse.Namespace) -> str:
+  """Raises what needs no TensorFlow to be known, which is most mistakes.
+
+  Args:
+    args: as `add_arguments` made them.
+
+  Returns:
+    The preset's name.
+  """
   chosen = presets.DATA if args.data else _preset_for(args.env)
   preset = args.preset or chosen
   presets.check_name(preset)
   agent = _agent(args)
   if agent is not None:
     algorithms.check_name(agent)
-  # Most mistakes show here, before the seconds that TensorFlow takes to load.
   found = configs.check(presets.PRESETS[preset].config, _settings(args))
-  known = data_training.settings(args) if args.data else []
   if not args.data:
     names.require(found.name)
+  elif args.env is not None:
+    names.require(args.env)
+  return preset
+
+
+def wanted(args: argparse.Namespace) -> Tuple[str, configs.Config]:
+  """The preset's name, and the configuration that the flags ask for."""
+  preset = check(args)
+  known = data_training.settings(args) if args.data else []
   with quiet.loading():
-    base = presets.get(preset, agent)
+    base = presets.get(preset, _agent(args))
     return preset, configs.change(base, [*known, *_settings(args)])
 
 

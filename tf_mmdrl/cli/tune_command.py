@@ -7,6 +7,7 @@ import shlex
 from typing import Any, List
 
 from tf_mmdrl.cli import main, parsing, quiet, sweep_command, train_command
+from tf_mmdrl.cluster import search, search_space
 from tf_mmdrl.core import errors, optional
 
 EXAMPLE = "mmdrl tune --search optimizer.learning_rate=1e-5..1e-2:log"
@@ -68,16 +69,19 @@ def run(args: argparse.Namespace) -> int:
   sweep_command.check_places(args)
   if args.trials < 1:
     raise errors.UserError(f"--trials must be at least 1, got {args.trials}")
-  with quiet.loading():
-    from tf_mmdrl.cluster import search, search_space
-    from tf_mmdrl.train import sweeps
-
-  search.require_optuna()
+  optional.require_there("optuna", use="searches", extra="tune")
   shared = _shared(args)
   parser = argparse.ArgumentParser()
   train_command.add_arguments(parser)
-  _, config = train_command.wanted(parser.parse_args(shared))
-  sweeps.check(config)
+  asked = parser.parse_args(shared)
+  train_command.check(asked)
+  search_space.check(args.search)
+  sweep_command.require_cluster(args)
+  with quiet.loading():
+    from tf_mmdrl.train import factories
+
+  _, config = train_command.wanted(asked)
+  factories.check(config)
   plan = search.Plan(
     pathlib.Path(args.run_dir),
     shared,
@@ -113,7 +117,7 @@ def _shared(args: argparse.Namespace) -> List[str]:
 
 
 def _show(plan: Any, shared: List[str]) -> None:
-  from tf_mmdrl.cluster import search, search_figure
+  from tf_mmdrl.cluster import search_figure
 
   found = search.trials(plan)
   ends = [trial.state for trial in found]

@@ -35,9 +35,17 @@ _INIT: Dict[str, Any] = dict(
 )
 
 
+_RAY: Dict[str, str] = dict(use="actors and clusters", extra="cluster")
+
+
 def require_ray() -> Any:
   """Ray's module, or the line that installs it."""
-  return optional.require("ray", use="actors and clusters", extra="cluster")
+  return optional.require("ray", **_RAY)
+
+
+def require_ray_there() -> None:
+  """The same without its module, which takes a second to load."""
+  optional.require_there("ray", **_RAY)
 
 
 @contextlib.contextmanager
@@ -117,9 +125,10 @@ def require(address: Optional[str]) -> None:
   Args:
     address: of the cluster; None: Ray on this machine alone.
   """
-  require_ray()
   if address is not None:
     check_address(address)
+  require_ray_there()
+  if address is not None:
     require_token()
 
 

@@ -48,7 +48,7 @@ def start(
     gpus: that it offers.
     store: megabytes for what travels.
   """
-  connection.require_ray()
+  connection.require_ray_there()
   _refuse_second()
   make_token()
   node = Node(f"{host}:{port}", host)
@@ -61,8 +61,8 @@ def join(
   address: str, host: Optional[str], cpus: Optional[int], gpus: int, store: int
 ) -> Node:
   """Adds this machine to a cluster; see `start`."""
-  connection.require_ray()
   connection.check_address(address)
+  connection.require_ray_there()
   connection.require_token()
   _refuse_second()
   node = Node(address, host or _host_towards(address))

@@ -54,27 +54,39 @@ def parse(texts: Sequence[str], config: Config) -> List[Search]:
     The searches, each checked by a configuration with its least and largest, or
     each of its values.
   """
-  searches = [_parse_one(text, config) for text in texts]
-  names = [search.name for search in searches]
-  for name in names:
-    if names.count(name) > 1:
-      raise errors.UserError(f"--search has {name} twice; leave one out")
-  if not searches:
+  check(texts)
+  return [_parse_one(text, config) for text in texts]
+
+
+def check(texts: Sequence[str]) -> None:
+  """Raises for what is no search of settings; needs no TensorFlow."""
+  if not texts:
     raise errors.UserError(
       "a search needs --search GROUP.FIELD=LOW..HIGH[:log] at least once; for"
       " example --search optimizer.learning_rate=1e-5..1e-3:log"
     )
-  return searches
+  names = [_parts(text)[0] for text in texts]
+  for name in names:
+    if names.count(name) > 1:
+      raise errors.UserError(f"--search has {name} twice; leave one out")
+    if name not in configs.shared_names() and not name.startswith("agent."):
+      raise errors.unknown_name("setting", name, configs.shared_names())
 
 
-def _parse_one(text: str, config: Config) -> Search:
+def _parts(text: str) -> Tuple[str, str]:
+  """The setting and its values."""
   name, equals, values = (part.strip() for part in text.partition("="))
-  known = dict(configs.fields(config))
   if not equals or not values:
     raise errors.UserError(
       "a search is written GROUP.FIELD=LOW..HIGH[:log] or GROUP.FIELD=A,B,C,"
       f" got {text!r}"
     )
+  return name, values
+
+
+def _parse_one(text: str, config: Config) -> Search:
+  name, values = _parts(text)
+  known = dict(configs.fields(config))
   if name not in known:
     raise errors.unknown_name("setting", name, known)
   if ".." in values:

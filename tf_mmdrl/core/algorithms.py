@@ -16,6 +16,7 @@ from typing import (
   Mapping,
   NamedTuple,
   Optional,
+  Sequence,
   Type,
 )
 
@@ -24,24 +25,58 @@ from tf_mmdrl.core import errors, plugins, settings
 GROUP = "tf_mmdrl.agents"  # of entry points
 _ATTRIBUTE = "ALGORITHM"
 
-# Name of an algorithm in agents/NAME_agent.py -> the summary that is there, for
-# `mmdrl agents` without TensorFlow.
-_OURS: Dict[str, str] = {
-  "dqn": "expected returns by Q-learning",
-  "double_dqn": "DQN whose online network chooses the target's action",
-  "c51": "weights of 51 fixed returns by projection and cross-entropy",
-  "qrdqn": "quantiles at even levels by quantile regression",
-  "iqn": "the quantile function at random levels",
-  "fqf": "quantiles at levels that the network proposes",
-  "rainbow": "C51, double, dueling, prioritised, n-step and noisy",
-  "mmdqn": "free particles by moment matching",
-  "implicit_mmdqn": "particles as images of draws, any number of them",
-  "weighted_mmdqn": "particles with learnt weights",
-  "adversarial_mmdqn": "the kernel learns to tell prediction and target apart",
-  "rainbow_mmdqn": (
-    "MMDQN, double, dueling, prioritised by MMD, n-step and noisy"
+
+class _Listed(NamedTuple):
+  """What is said of an algorithm before it is imported.
+
+  Attributes:
+    summary: as in its own file.
+    own: the names of its own settings.
+  """
+
+  summary: str
+  own: Sequence[str] = ()
+
+
+_DRAWN = ("target_particles", "choice_particles", "embedding")
+# Name of an algorithm in agents/NAME_agent.py -> what is there, too: so that
+# `mmdrl agents` and errors about settings need no TensorFlow.
+_OURS: Dict[str, _Listed] = {
+  "dqn": _Listed("expected returns by Q-learning"),
+  "double_dqn": _Listed("DQN whose online network chooses the target's action"),
+  "c51": _Listed(
+    "weights of 51 fixed returns by projection and cross-entropy",
+    ("v_min", "v_max"),
   ),
-  "joint_mmdqn": "particles in R^D of several returns at once",
+  "qrdqn": _Listed(
+    "quantiles at even levels by quantile regression", ("kappa",)
+  ),
+  "iqn": _Listed("the quantile function at random levels", (*_DRAWN, "kappa")),
+  "fqf": _Listed(
+    "quantiles at levels that the network proposes",
+    ("kappa", "embedding", "entropy", "fraction_learning_rate"),
+  ),
+  "rainbow": _Listed(
+    "C51, double, dueling, prioritised, n-step and noisy", ("v_min", "v_max")
+  ),
+  "mmdqn": _Listed("free particles by moment matching", ("kernel",)),
+  "implicit_mmdqn": _Listed(
+    "particles as images of draws, any number of them",
+    (*_DRAWN, "base", "kernel"),
+  ),
+  "weighted_mmdqn": _Listed("particles with learnt weights", ("kernel",)),
+  "adversarial_mmdqn": _Listed(
+    "the kernel learns to tell prediction and target apart",
+    ("kernel", "kernel_learning_rate", "knots", "bound"),
+  ),
+  "rainbow_mmdqn": _Listed(
+    "MMDQN, double, dueling, prioritised by MMD, n-step and noisy",
+    ("kernel",),
+  ),
+  "joint_mmdqn": _Listed(
+    "particles in R^D of several returns at once",
+    ("kernel", "distance", "utility", "criterion", "accrued"),
+  ),
 }
 
 
@@ -144,7 +179,7 @@ def names() -> List[str]:
 def summary(name: str) -> str:
   """What `mmdrl agents` says of one of `names()`; imports nothing."""
   if is_ours(name):
-    return _OURS[name]
+    return _OURS[name].summary
   point = _entry_points()[name]
   package = point.dist.name if point.dist else point.module
   return f"of the package {package}"
@@ -167,10 +202,13 @@ def get(name: str) -> Algorithm:
   return plugins.load("agent", place, Algorithm)
 
 
+def own_settings(name: str) -> Sequence[str]:
+  """The names of the own settings of an algorithm that is ours."""
+  return _OURS[name].own
+
+
 def with_setting(field: str) -> List[str]:
   """The algorithms here that have an own setting of that name.
-
-  It imports them all, but no other package's, which may fail: it is for errors.
 
   Args:
     field: the setting's name, without its group.
@@ -178,11 +216,7 @@ def with_setting(field: str) -> List[str]:
   Returns:
     Their names.
   """
-  return [
-    name
-    for name in _OURS
-    if any(own.name == field for own in dataclasses.fields(get(name).settings))
-  ]
+  return [name for name, listed in _OURS.items() if field in listed.own]
 
 
 def is_ours(name: str) -> bool:

@@ -1,13 +1,23 @@
 """Errors a user can act on: what was wanted, what came, how to fix it."""
 
+import contextlib
 import difflib
-from typing import Iterable, List
+from typing import Iterable, Iterator, List
 
 _SHOWN = 20  # names at most, so that the message is read
 
 
 class UserError(ValueError):
   """Input that the user can correct; the command line shows it as one line."""
+
+
+@contextlib.contextmanager
+def about(what: str) -> Iterator[None]:
+  """Errors of users begin with what they are about."""
+  try:
+    yield
+  except UserError as error:
+    raise UserError(f"{what}: {error}") from error
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UserError:

@@ -6,6 +6,9 @@ from typing import Any
 
 from tf_mmdrl.core import errors
 
+# What users should know before they install it.
+_LICENCES = {"minatar": "MinAtar is licensed under the GPL-3"}
+
 
 def require(module: str, *, use: str, extra: str) -> Any:
   """A module, or an error that says how to get it.
@@ -44,7 +47,8 @@ def is_there(module: str) -> bool:
 
 
 def _missing(module: str, use: str, extra: str) -> errors.UserError:
+  licence = f" ({_LICENCES[module]})" if module in _LICENCES else ""
   return errors.UserError(
     f"{use} need {module}, which is not installed; run"
-    f" pip install 'tf-mmdrl[{extra}]'"
+    f" pip install 'tf-mmdrl[{extra}]'{licence}"
   )

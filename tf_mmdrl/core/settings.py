@@ -1,7 +1,7 @@
 """Groups of settings that check themselves: types, ranges, known words."""
 
 import dataclasses
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 from tf_mmdrl.core import errors
 
@@ -14,9 +14,12 @@ def setting(
   above: Optional[float] = None,
   high: Optional[float] = None,
   choices: Sequence[str] = (),
+  check: Optional[Callable[[str], Any]] = None,
 ) -> Any:
-  """A field in [low, high], or above a number, or one of some words."""
-  limits = dict(low=low, above=above, high=high, choices=tuple(choices))
+  """A field in [low, high], above a number, or of words that a check allows."""
+  limits = dict(
+    low=low, above=above, high=high, choices=tuple(choices), check=check
+  )
   metadata = {"help": help_line, **limits}
   return dataclasses.field(default=default, metadata=metadata)
 
@@ -60,6 +63,8 @@ def _check_range(field: dataclasses.Field, value: Any) -> None:
   limits = field.metadata
   if limits["choices"] and value not in limits["choices"]:
     raise errors.unknown_name(field.name, value, limits["choices"])
+  if limits["check"] is not None:
+    limits["check"](value)
   low, above, high = limits["low"], limits["above"], limits["high"]
   if low is not None and value < low:
     raise errors.UserError(f"{field.name} must be at least {low}, got {value}")

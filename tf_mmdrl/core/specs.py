@@ -17,18 +17,27 @@ def num_actions(action_spec) -> int:
   """
   flat = tf.nest.flatten(tensor_spec.from_spec(action_spec))
   wanted = "one scalar, discrete action that starts at 0 is wanted"
+  came = " and ".join(_in_words(spec) for spec in flat)
+  if not all(
+    spec.dtype.is_integer and hasattr(spec, "maximum") for spec in flat
+  ):
+    raise errors.UserError(
+      f"{wanted}, got {came}; discretise continuous actions"
+    )
   if len(flat) != 1 or flat[0].shape.rank != 0:
     raise errors.UserError(
-      f"{wanted}, got {action_spec}; a value-based agent needs one action to"
-      " choose: flatten a multi-dimensional action into one integer"
+      f"{wanted}, got {came}; a value-based agent needs one action to choose:"
+      " flatten a multi-dimensional action into one integer"
     )
   spec = flat[0]
-  if not (spec.dtype.is_integer and hasattr(spec, "maximum")):
-    raise errors.UserError(
-      f"{wanted}, got {action_spec}; discretise continuous actions"
-    )
   if spec.minimum != 0:
     raise errors.UserError(
       f"{wanted}, got a minimum of {spec.minimum}; shift the actions"
     )
   return int(spec.maximum) + 1
+
+
+def _in_words(spec: tf.TensorSpec) -> str:
+  """Type and shape, in one line whatever the bounds are."""
+  shape = spec.shape.as_list() if spec.shape.rank else "scalar"
+  return f"{spec.dtype.name} {shape}"

@@ -1,20 +1,18 @@
 """Policies as probabilities of actions: exports, runs and functions."""
 
 import collections.abc
-import pathlib
 from typing import Any, Callable, Iterable, NamedTuple, Optional
 
 import numpy as np
 import tensorflow as tf
 
-from tf_mmdrl import zoo
 from tf_mmdrl.core import choosing, errors, plugins
+from tf_mmdrl.offline import policy_places
 from tf_mmdrl.offline.dataset import Description
 from tf_mmdrl.policies import score_names, scores
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import playing
 
-RANDOM = "random"
 _TOLERANCE = 1e-4  # of the sum of a function's probabilities
 
 
@@ -85,24 +83,14 @@ def open_policy(
   """
   if epsilon is not None and not 0 <= epsilon <= 1:
     raise errors.UserError(f"--epsilon must lie in [0, 1], got {epsilon}")
-  if text == RANDOM and num_actions is not None:
+  if text == policy_places.RANDOM and num_actions is not None:
     return uniform(num_actions)
-  path, at, number = text.rpartition("@")
-  if at and number.isdigit() and pathlib.Path(path).is_dir():
-    version = int(number)
-  else:
-    path = text
-  if plugins.is_place(text) and not zoo.place(text).exists():
+  place = policy_places.find(text, version)
+  if place.directory is None:
     epsilon = epsilon or 0.0
     function = _of_function(text, num_actions, epsilon)
     return TargetPolicy(text, function, epsilon=epsilon)
-  directory = zoo.place(path)
-  if not directory.is_dir():
-    raise errors.UserError(
-      f"there is no policy {text!r}; pass the directory of a run or of exports,"
-      f" package.module:FUNCTION, or {RANDOM}"
-    )
-  exported = playing.open_policy(directory, version, imports)
+  exported = playing.open_policy(place.directory, place.version, imports)
   config = exported.config
   if epsilon is None:
     epsilon = config.evaluation.epsilon if config else 0.0
@@ -160,7 +148,7 @@ def of_export(
 def uniform(num_actions: int) -> TargetPolicy:
   """Random play."""
   return TargetPolicy(
-    RANDOM,
+    policy_places.RANDOM,
     lambda observations: np.full(
       [len(observations), num_actions], 1 / num_actions
     ),

@@ -9,15 +9,13 @@ from typing import Callable, Dict, Optional
 
 import tensorflow as tf
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, score_words
 from tf_mmdrl.policies import scores
 
-_PLAIN: Dict[str, Callable[[], scores.Score]] = {
+_MAKE: Dict[str, Callable[..., scores.Score]] = {
   "mean": scores.Mean,
   "thompson": scores.Thompson,
   "bootstrapped": scores.Bootstrapped,
-}
-_WITH_NUMBER: Dict[str, Callable[..., scores.Score]] = {
   "boltzmann": scores.Boltzmann,
   "ucb": scores.UpperConfidence,
   "cvar": scores.CVaR,
@@ -25,8 +23,6 @@ _WITH_NUMBER: Dict[str, Callable[..., scores.Score]] = {
   "wang": scores.Wang,
   "cpw": scores.CPW,
 }
-_WITH_SCHEDULE = ("boltzmann", "ucb")
-NAMES = (*_PLAIN, *_WITH_NUMBER)
 
 
 def parse(
@@ -41,22 +37,12 @@ def parse(
   Returns:
     The score.
   """
-  name, colon, number = (part.strip() for part in text.partition(":"))
-  if name not in NAMES:
-    raise errors.unknown_name("score", name, NAMES)
-  if name in _PLAIN:
-    if colon:
-      raise errors.UserError(f"{name!r} takes no number, got {text!r}")
-    return _PLAIN[name]()
-  make = _WITH_NUMBER[name]
-  start, arrow, end = number.partition("->")
-  if not arrow:
-    return make(_number(number, text))
-  if name not in _WITH_SCHEDULE or progress is None:
-    raise errors.UserError(
-      f"{name!r} takes one number here, not a schedule, got {text!r}"
-    )
-  first, last = _number(start, text), _number(end, text)
+  written = score_words.read(text, schedule=progress is not None)
+  make, first, last = _MAKE[written.name], written.number, written.end
+  if first is None:
+    return make()
+  if last is None or progress is None:
+    return make(first)
   make(first), make(last)  # both ends must do
   return make(lambda: first + tf.minimum(progress(), 1.0) * (last - first))
 
@@ -70,13 +56,3 @@ def parse_steady(text: str) -> scores.Score:
       " example mean or cvar:0.25"
     )
   return score
-
-
-def _number(number: str, text: str) -> float:
-  try:
-    return float(number)
-  except ValueError:
-    raise errors.UserError(
-      f"{text!r} wants a number after the colon, for example"
-      f" {text.partition(':')[0]}:0.5"
-    ) from None

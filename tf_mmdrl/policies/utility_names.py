@@ -10,7 +10,7 @@ none), and `package.module:function` for a function of your own. Criteria:
 import collections.abc
 from typing import Any, Tuple
 
-from tf_mmdrl.core import errors, plugins
+from tf_mmdrl.core import errors, plugins, score_words
 from tf_mmdrl.policies import score_names, utilities
 
 NAMES = ("sum", "linear", "chebyshev", "ces", "threshold")
@@ -50,9 +50,9 @@ def parse_score(
     return utilities.OfExpectation(parsed, accrued)
   if criterion == "esr":
     return utilities.Expected(parsed, accrued=accrued)
-  if criterion.partition(":")[0] not in score_names.NAMES:
+  if criterion.partition(":")[0] not in score_words.NAMES:
     raise errors.unknown_name(
-      "criterion", criterion, (*CRITERIA, *score_names.NAMES)
+      "criterion", criterion, (*CRITERIA, *score_words.NAMES)
     )
   score = score_names.parse_steady(criterion)
   return utilities.Expected(parsed, score, accrued=accrued)

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 from tf_mmdrl.core import lazy
 from tf_mmdrl.serving.directories import remove, versions
+from tf_mmdrl.serving.manifests import metadata
 
 if TYPE_CHECKING:
   from tf_mmdrl.serving.saved_model import (
     Policy,
     load,
-    metadata,
     publish,
     unchecked,
   )
@@ -27,7 +27,5 @@ __all__ = [
 # What needs TensorFlow is loaded when it is asked for.
 __getattr__ = lazy.attributes(
   __name__,
-  dict.fromkeys(
-    ("Policy", "load", "metadata", "publish", "unchecked"), "saved_model"
-  ),
+  dict.fromkeys(("Policy", "load", "publish", "unchecked"), "saved_model"),
 )

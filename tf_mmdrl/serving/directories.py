@@ -13,6 +13,7 @@ from typing import Iterator, List, Optional
 
 from tf_mmdrl.core import errors, whole_files
 
+EXPORT = "export"  # in a run: the directory of its versions
 _TEMPORARY = ".tmp-"
 
 
@@ -38,11 +39,28 @@ def find(directory: pathlib.Path, number: Optional[int] = None) -> int:
   return number
 
 
+def find_of_run(run: pathlib.Path, number: Optional[int] = None) -> int:
+  """The same among the versions that a run has exported.
+
+  Args:
+    run: the run's directory.
+    number: of the version; the newest if None.
+  """
+  exports = run / EXPORT
+  if not versions(exports):
+    raise errors.UserError(
+      f"the run in {str(run)!r} has no exported policy yet: training exports at"
+      " its evaluations and at its end; run mmdrl export to export its newest"
+      " checkpoint"
+    )
+  return find(exports, number)
+
+
 def nothing_in(directory: pathlib.Path) -> errors.UserError:
   """Says what to pass instead of a directory without versions."""
   if not directory.is_dir():
     return errors.UserError(f"there is no directory {str(directory)!r}")
-  inner = directory / "export"
+  inner = directory / EXPORT
   if versions(inner):
     return errors.UserError(
       f"{str(directory)!r} is a run; pass its policies, {str(inner)!r}"

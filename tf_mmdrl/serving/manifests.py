@@ -5,6 +5,7 @@ and carries a checksum of itself.
 """
 
 import hashlib
+import json
 import os
 import pathlib
 import stat
@@ -13,6 +14,7 @@ from typing import Any, Dict, Iterator, Tuple
 from tf_mmdrl.core import errors, whole_files
 
 MANIFEST = "manifest.json"
+METADATA = "metadata.json"  # among the assets
 # Of what `publish` writes; 1 had no manifest and did not say its number.
 FORMAT = 2
 # Where TensorFlow Serving wants files that it should leave alone; others may
@@ -71,6 +73,17 @@ def verify(path: pathlib.Path) -> bool:
         f"{name!r} is not in its manifest; remove it, or put it into {EXTRAS}"
       )
   return True
+
+
+def metadata(directory: pathlib.Path, number: int) -> Dict[str, Any]:
+  """What was written beside a version; empty for a model of others."""
+  path = directory / str(number) / "assets" / METADATA
+  try:
+    return dict(json.loads(path.read_text()))
+  except FileNotFoundError:
+    return {}
+  except (OSError, ValueError, TypeError, RecursionError) as error:
+    raise errors.UserError(f"{str(path)!r} cannot be read: {error}") from None
 
 
 def identity(path: pathlib.Path) -> Tuple[Any, ...]:

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 import numpy as np
 import tensorflow as tf
 
-from tf_mmdrl.serving import directories, saved_model
+from tf_mmdrl.serving import directories, manifests, saved_model
 
 Arrays = Dict[str, np.ndarray]
 
@@ -78,7 +78,7 @@ def open_model(directory: pathlib.Path, number: Optional[int] = None) -> Model:
     model = Model(
       number,
       {name: _signature(f) for name, f in loaded.signatures.items()},
-      saved_model.metadata(directory, number),
+      manifests.metadata(directory, number),
       loaded,
       checked,
     )

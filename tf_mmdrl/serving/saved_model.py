@@ -8,7 +8,6 @@ from typing import (
   TYPE_CHECKING,
   Any,
   Callable,
-  Dict,
   Iterator,
   Mapping,
   NamedTuple,
@@ -23,8 +22,6 @@ from tf_mmdrl.serving import directories, manifests, signatures
 
 if TYPE_CHECKING:
   from tf_agents.networks import network
-
-_METADATA = "metadata.json"
 
 
 def publish(
@@ -60,7 +57,7 @@ def publish(
   try:
     with directories.publishing(directory, number) as path:
       with tempfile.TemporaryDirectory() as beside:
-        file = pathlib.Path(beside, _METADATA)
+        file = pathlib.Path(beside, manifests.METADATA)
         content = {"format": manifests.FORMAT, **(metadata or {})}
         file.write_text(json.dumps(content, indent=2) + "\n")
         module.metadata = tf.saved_model.Asset(str(file))
@@ -72,17 +69,6 @@ def publish(
   except tf.errors.OpError as error:  # TensorFlow's own word for a full disk
     raise OSError(error.message.splitlines()[0]) from error
   return directory / str(number)
-
-
-def metadata(directory: pathlib.Path, number: int) -> Dict[str, Any]:
-  """What was written beside a version; empty for a model of others."""
-  path = directory / str(number) / "assets" / _METADATA
-  try:
-    return dict(json.loads(path.read_text()))
-  except FileNotFoundError:
-    return {}
-  except (OSError, ValueError, TypeError, RecursionError) as error:
-    raise errors.UserError(f"{str(path)!r} cannot be read: {error}") from None
 
 
 @contextlib.contextmanager
@@ -109,7 +95,9 @@ def opening(directory: pathlib.Path, number: int) -> Iterator[bool]:
     if path.is_symlink():
       raise errors.UserError("it is a link; copy what it leads to")
     checked = manifests.verify(path)
-    if not checked and metadata(directory, number).get("format", 1) > 1:
+    if (
+      not checked and manifests.metadata(directory, number).get("format", 1) > 1
+    ):
       raise errors.UserError(f"{manifests.MANIFEST!r} is missing")
     yield checked
   except Exception as error:

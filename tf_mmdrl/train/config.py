@@ -20,6 +20,7 @@ from typing import (
 )
 
 from tf_mmdrl.core import algorithms, errors, plugins
+from tf_mmdrl.ops import kernel_words
 from tf_mmdrl.train.config_groups import (
   AgentConfig,
   EnvironmentConfig,
@@ -115,23 +116,11 @@ class Config:
     known = [field.name for field in dataclasses.fields(kind)]
     for name in self.own:
       if name not in known:
-        raise self._unknown_own(name, known)
+        raise _unknown_own(self.agent.name, name, known)
     try:
       return kind(**self.own)
     except errors.UserError as error:
       raise errors.UserError(f"in group 'agent': {error}") from None
-
-  def _unknown_own(self, name: str, known: Sequence[str]) -> errors.UserError:
-    kind = f"setting of {self.agent.name}"
-    others = algorithms.with_setting(name)
-    if others:
-      return errors.UserError(
-        f"unknown {kind} 'agent.{name}'; it is a setting of"
-        f" {', '.join(others)}: leave it out, or choose one of these agents"
-      )
-    shared = [field.name for field in dataclasses.fields(AgentConfig)]
-    every = [f"agent.{field}" for field in (*known, *shared)]
-    return errors.unknown_name(kind, f"agent.{name}", every)
 
   @property
   def run(self) -> algorithms.Run:
@@ -209,11 +198,10 @@ def change(config: Config, assignments: Sequence[str]) -> Config:
 
 
 def check(config: Config, assignments: Sequence[str]) -> EnvironmentConfig:
-  """Raises what `change` would for the settings that all algorithms share.
+  """Raises what `change` would, as far as that needs no TensorFlow.
 
-  Whether settings of different groups fit each other is left to `change`, as
-  are an algorithm's own. So no TensorFlow is needed, and mistakes are told at
-  once.
+  So most mistakes are told at once. Whether settings fit each other is left to
+  `change`, as are most values of an algorithm's own.
 
   Args:
     config: where to begin.
@@ -222,13 +210,44 @@ def check(config: Config, assignments: Sequence[str]) -> EnvironmentConfig:
   Returns:
     The environment that they ask for.
   """
-  environment = config.environment
-  for group, values in _changes(assignments).items():
-    if group != "own":
-      changed = _replaced(group, getattr(config, group), values)
-      if group == "environment":
-        environment = changed
+  environment, agent = config.environment, config.agent.name
+  changes = _changes(assignments)
+  own = changes.pop("own", {})
+  for group, values in changes.items():
+    changed = _replaced(group, getattr(config, group), values)
+    if group == "environment":
+      environment = changed
+    if group == "agent":
+      agent = changed.name
+  _check_own(agent, own)
   return environment
+
+
+def _check_own(agent: str, values: Mapping[str, str]) -> None:
+  """Raises if an algorithm of ours has no such settings, or no such kernel."""
+  if not algorithms.is_ours(agent):
+    return
+  known = algorithms.own_settings(agent)
+  for name in values:
+    if name not in known:
+      raise _unknown_own(agent, name, known)
+  if "kernel" in values:
+    kernel_words.check(values["kernel"])
+
+
+def _unknown_own(
+  agent: str, name: str, known: Sequence[str]
+) -> errors.UserError:
+  kind = f"setting of {agent}"
+  others = algorithms.with_setting(name)
+  if others:
+    return errors.UserError(
+      f"unknown {kind} 'agent.{name}'; it is a setting of"
+      f" {', '.join(others)}: leave it out, or choose one of these agents"
+    )
+  shared = [field.name for field in dataclasses.fields(AgentConfig)]
+  every = [f"agent.{field}" for field in (*known, *shared)]
+  return errors.unknown_name(kind, f"agent.{name}", every)
 
 
 def _changes(assignments: Sequence[str]) -> Dict[str, Dict[str, Any]]:

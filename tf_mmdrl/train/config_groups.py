@@ -6,7 +6,7 @@ help. `train.config` puts the groups together.
 
 import dataclasses
 
-from tf_mmdrl.core import settings
+from tf_mmdrl.core import score_words, settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +97,7 @@ class AgentConfig(settings.Group):
     "mean",
     "what actions maximise while training, besides the random ones of"
     " schedule.epsilon_*: mean, thompson, bootstrapped, ucb:BETA, boltzmann:T",
+    check=score_words.read,
   )
 
 
@@ -327,6 +328,7 @@ class EvaluationConfig(settings.Group):
     "mean",
     "what actions maximise in an evaluation: mean, cvar:LEVEL,"
     " mean_deviation:LAMBDA, wang:ETA, cpw:ETA",
+    check=score_words.read_steady,
   )
 
 

@@ -71,6 +71,35 @@ def environment(
   return made
 
 
+def check(config: Config) -> None:
+  """Raises what a run of this configuration would raise when it begins."""
+  require_whole_phases(config)
+  single = config.replace(evaluation=dict(num_envs=1))
+  env = environment(single, evaluation=True)
+  try:
+    observation, action = tensor_spec.from_spec(
+      (env.observation_spec(), env.action_spec())
+    )
+    with errors.about(config.environment.name):
+      network(config, observation, action, dimensions(env))
+  finally:
+    env.close()
+  config.own_settings.options(config.run)
+  policy_names.parse(config.agent.exploration, lambda: 0.0)
+  policy_names.parse_steady(config.evaluation.score)
+
+
+def require_whole_phases(config: Config) -> None:
+  """Raises if steps were asked for that no number of phases makes up."""
+  group, steps = config.evaluation, config.schedule.steps
+  if group.at == "game" and steps % group.period:
+    raise errors.UserError(
+      "with evaluation.at=game a run is whole phases of evaluation.period ="
+      f" {group.period} steps, got schedule.steps = {steps}; pass a multiple of"
+      " it, a shorter evaluation.period, or --set evaluation.at=step"
+    )
+
+
 def dimensions(env: py_environment.PyEnvironment) -> Optional[int]:
   """D, if an environment's rewards are vectors; None if they are numbers."""
   shape = env.reward_spec().shape

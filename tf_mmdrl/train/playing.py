@@ -19,7 +19,7 @@ from tf_mmdrl.evaluation.evaluator import Evaluation, Evaluator
 from tf_mmdrl.policies import score_names
 from tf_mmdrl.policies.player import Act, by_scores
 from tf_mmdrl.policies.scores import Mean, Score
-from tf_mmdrl.serving import models
+from tf_mmdrl.serving import directories, models
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import factories, logged_specs
 from tf_mmdrl.train.run_directory import RunDirectory
@@ -78,12 +78,7 @@ def open_run(
 ) -> ExportedPolicy:
   """A policy of a run: its weights are read, nothing of its file is run."""
   config = directory.config()
-  if not serving.versions(directory.export):
-    raise errors.UserError(
-      f"the run in {str(directory.path)!r} has no exported policy yet: training"
-      " exports at its evaluations and at its end; run mmdrl export to export"
-      " its newest checkpoint"
-    )
+  version = directories.find_of_run(directory.path, version)
   environment = logged_specs.read(directory.path)
   if environment is None:
     environment = factories.environment(config)

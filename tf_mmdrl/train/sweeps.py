@@ -8,7 +8,6 @@ those that are not.
 import concurrent.futures
 import csv
 import enum
-import functools
 import itertools
 import os
 import pathlib
@@ -26,11 +25,8 @@ from typing import (
   Sequence,
 )
 
-from tf_mmdrl import environments
 from tf_mmdrl.core import errors, run_files
-from tf_mmdrl.policies import score_names as policy_names
 from tf_mmdrl.train import run_process
-from tf_mmdrl.train.config import Config
 
 _TABLE = "sweep.csv"
 
@@ -83,22 +79,6 @@ class Outcome(NamedTuple):
 
   stopped: int
   failed: int
-
-
-def check(config: Config) -> None:
-  """Raises what a run of this configuration would raise when it begins."""
-  _check_environment(config.environment.name, config.environment.protocol)
-  config.own_settings.head(config.run)
-  config.own_settings.options(config.run)
-  policy_names.parse(config.agent.exploration, lambda: 0.0)
-  policy_names.parse_steady(config.evaluation.score)
-
-
-@functools.cache
-def _check_environment(name: str, protocol: str) -> None:
-  environments.make_environment(
-    name, num_envs=1, seed=0, protocol=protocol
-  ).close()
 
 
 def plan(

@@ -83,7 +83,7 @@ def train(
   """
   directory.imports.update(configs.imported(config))  # its user named them
   config = directory.as_begun(config.completed(), notices.note)
-  _require_whole_phases(config)
+  factories.require_whole_phases(config)
   # Before the directory is touched, for most mistakes show here.
   stop = Stop()
   if make is not None:
@@ -116,17 +116,6 @@ def train(
   finally:
     state.close()
     directory.close()
-
-
-def _require_whole_phases(config: Config) -> None:
-  """Raises if steps were asked for that no number of phases makes up."""
-  group, steps = config.evaluation, config.schedule.steps
-  if group.at == "game" and steps % group.period:
-    raise errors.UserError(
-      "with evaluation.at=game a run is whole phases of evaluation.period ="
-      f" {group.period} steps, got schedule.steps = {steps}; pass a multiple of"
-      " it, a shorter evaluation.period, or --set evaluation.at=step"
-    )
 
 
 def _say_where(state: RunState, before: Optional[Config]) -> None:
