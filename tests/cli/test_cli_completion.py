@@ -1,10 +1,12 @@
 """The scripts of `mmdrl completion`, in the shells that are here."""
 
+import re
 import shutil
 import subprocess
 
 import pytest
 
+from tf_mmdrl import zoo
 from tf_mmdrl.cli import completion_command, main
 
 
@@ -27,19 +29,27 @@ _ASKED = [
   (["mmdrl", "train", "--agent", "iq"], ["iqn"]),
   (["mmdrl", "export", "x", "--format", ""], ["onnx", "tflite"]),
   (["mmdrl", "serve", "--max-b"], ["--max-batch", "--max-body"]),
+  (["mmdrl", "watch", "zoo:cart"], ["zoo:cartpole"]),
+  (["mmdrl", "watch", "zo"], [f"zoo:{name}" for name in zoo.entries()]),
 ]
 
 
 @pytest.mark.parametrize("words, completed", _ASKED)
 def test_bash(flags, words, completed, tmp_path):
   (tmp_path / "it").write_text(completion_command.bash(flags))
-  typed = " ".join(word or "''" for word in words)
+  # As bash itself does: a colon ends a word, and is one.
+  parts = [part for word in words for part in re.split("(:)", word)]
+  typed = " ".join(part or "''" for part in parts)
   code = (
     f"source {tmp_path / 'it'}; COMP_WORDS=({typed});"
-    f" COMP_CWORD={len(words) - 1};"
+    f" COMP_CWORD={len(parts) - 1}; COMP_LINE='{' '.join(words)}';"
+    " COMP_POINT=${#COMP_LINE};"
     ' _mmdrl; printf "%s\\n" "${COMPREPLY[@]}"'
   )
-  assert _shell("bash", "-c", code) == completed
+  kept = words[-1].rpartition(":")[0]  # what stands before a colon stays
+  assert [
+    f"{kept}:{found}" if kept else found for found in _shell("bash", "-c", code)
+  ] == completed
 
 
 @pytest.mark.parametrize("words, completed", _ASKED)

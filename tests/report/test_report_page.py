@@ -206,9 +206,14 @@ def test_games_without_a_human_score_are_told(tmp_path, capsys):
   runs = report_fixtures.write_runs(
     tmp_path / "in", games=["MinAtar/Asterix"], agents=["mmdqn"], seeds=[0]
   )
+  report_fixtures.write_run(tmp_path / "in" / "fresh", scores=[])
   out = tmp_path / "out"
   assert main.main(["report", str(runs), "-o", str(out)]) == 0
-  assert "No scale is known for MinAtar/Asterix" in capsys.readouterr().out
+  said = capsys.readouterr()
+  assert "No scale is known for MinAtar/Asterix" in said.out
+  assert said.out.startswith("drawing 1 run\n")
+  assert said.out.count("Left out, without an evaluation") == 1
+  assert not said.err
   (row,) = table(out / "raw_scores.csv")
   assert row["game"] == "MinAtar/Asterix" and float(row["mmdqn"]) > 0
   assert not (out / "human_normalized.csv").exists()

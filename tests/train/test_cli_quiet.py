@@ -1,6 +1,11 @@
+"""Nothing is on the screen but what this project says."""
+
 import os
+import re
 import subprocess
 import sys
+
+import pytest
 
 
 def run(code, **environment):
@@ -37,3 +42,82 @@ def test_who_asks_for_chatter_gets_it():
     "with quiet.loading():\n  os.write(2, b'chatter')"
   )
   assert run(code, TF_CPP_MIN_LOG_LEVEL="0") == (0, "chatter")
+
+
+_SHORT = (
+  "schedule.steps=192",
+  "schedule.learning_starts=176",
+  "evaluation.period=192",
+  "evaluation.episodes=2",
+  "evaluation.max_episode_steps=20",
+  "environment.num_envs=2",
+  "environment.max_episode_steps=20",
+)
+_TRAINED = """\
+mmdqn on CartPole-v1, preset classic, 192 steps
+run: it
+evaluation after 192 steps: NUMBER
+best, after 192 steps: NUMBER
+policy: it/export/192
+curve: it/metrics.csv
+picture: it/learning_curve.png
+next: mmdrl watch it -o game.mp4
+"""
+
+
+def _mmdrl(path, line):
+  """What a command prints, which must be all that is said."""
+  done = subprocess.run(
+    [sys.executable, "-m", "tf_mmdrl", *line.split()],
+    capture_output=True,
+    text=True,
+    cwd=path,
+    env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+  )
+  assert (done.returncode, done.stderr) == (0, ""), line
+  assert max(map(len, done.stdout.splitlines())) <= 80
+  return re.sub(r"-?\d+\.\d+", "NUMBER", done.stdout)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+  """Where a run `it` was trained, and what that printed."""
+  path = tmp_path_factory.mktemp("quiet")
+  settings = " ".join(f"--set {setting}" for setting in _SHORT)
+  line = f"train --env CartPole-v1 --no-xla --run-dir it {settings}"
+  return path, _mmdrl(path, line)
+
+
+def test_training_says_nothing_else(trained):
+  assert trained[1] == _TRAINED
+
+
+def test_calibrating_says_nothing_else(trained):
+  """It loads what plays games later than other commands do."""
+  lines = _mmdrl(trained[0], "calibrate it --episodes 2").splitlines()
+  assert lines[0].split()[:3] == ["run", "in", "50"]
+  assert lines[1].startswith("CartPole-v1 mmdqn 0 ")
+  assert lines[2] == "" and lines[3].startswith("in 50 % and in 90 %: how many")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  "line, first",
+  [
+    ("evaluate it --episodes 2", "policy of step 192, 2 games"),
+    ("play it/export --episodes 2", "policy of step 192, 2 games"),
+    ("export it -o policies --format tflite", "policies/192"),
+    ("watch it -o it.gif --max-steps 2", "it.gif: 2 steps"),
+    ("record it -o data --episodes 2", "wrote data"),
+    ("inspect it --all", "mmdqn on CartPole-v1, seed 0, finished"),
+    ("report it -o report", "drawing 1 run"),
+    ("doctor --no-speed", "tf-mmdrl"),
+    ("presets classic", "environment.name=CartPole-v1"),
+    ("agents iqn", "iqn: the quantile function"),
+    ("theory --mdps 1", "Theorem"),
+    ("chain --lengths 2 --seeds 1 --episodes 2 --rollouts 10", "Moments of"),
+    ("train --env CartPole-v1 --dry-run", "environment.name=CartPole-v1"),
+  ],
+)
+def test_other_commands_say_nothing_else(trained, line, first):
+  assert _mmdrl(trained[0], line).startswith(first)

@@ -36,9 +36,11 @@ def test_inspect_begins_with_where_the_run_stands(run, capsys):
   assert not any("=" in line for line in lines)
 
 
-def test_inspect_shows_all_of_a_run(run, capsys):
+def test_inspect_shows_all_of_a_run(run, capsys, monkeypatch):
+  monkeypatch.setenv("COLUMNS", "80")
   assert main.main(["inspect", str(run), "--all"]) == 0
   out = capsys.readouterr().out
+  assert max(map(len, out.splitlines())) <= 80
   assert "environment.name=MinAtar/Breakout" in out
   for name in ("versions.tensorflow", "machine.cpu", "machine.threads"):
     assert f"\n{name}=" in out
@@ -73,6 +75,7 @@ def test_the_end_of_training_says_what_comes_next(run, tmp_path, capsys):
   outcome = trainer.Outcome(True, 320, 1.5, 2.5, 160)
   train_command._show(outcome, directory)
   out = capsys.readouterr().out
+  assert f"policy: {run}/export/320\ncurve: {run}/metrics.csv\n" in out
   assert f"picture: {run / 'learning_curve.png'}\n" in out
   assert f"best policy: {run}/export/160\n" in out
   assert out.endswith(f"next: mmdrl watch {run} -o game.mp4\n")
@@ -108,7 +111,8 @@ def test_evaluate_by_risk(run, capsys):
   assert "without draws" in capsys.readouterr().err
 
 
-def test_agents_lists_the_family(capsys):
+def test_agents_lists_the_family(capsys, monkeypatch):
+  monkeypatch.setenv("COLUMNS", "80")
   assert main.main(["agents"]) == 0
   out = capsys.readouterr().out
   listed = dict(line.split(maxsplit=1) for line in out.splitlines())
@@ -117,6 +121,9 @@ def test_agents_lists_the_family(capsys):
   assert main.main(["agents", "rainbow"]) == 0
   out = capsys.readouterr().out
   assert "sets:  network.noisy=True" in out and "Hessel et al., 2018" in out
+  for name in algorithms.names():
+    assert main.main(["agents", name]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80, name
   assert main.main(["agents", "rainbo"]) == 2
   assert "did you mean 'rainbow'" in capsys.readouterr().err
 

@@ -126,6 +126,15 @@ def test_a_setting_may_be_one_agents_own(tmp_path, monkeypatch):
   assert not any("kernel" in part for part in dqn)
 
 
+def test_a_sweep_that_has_finished_nothing_has_no_table(
+  tmp_path, monkeypatch, capsys
+):
+  monkeypatch.setattr(sweeps, "run", lambda *_, **__: sweeps.Outcome(2, 0))
+  assert main.main(_arguments(tmp_path)) == main.EXIT_STOPPED
+  out = capsys.readouterr().out
+  assert out == "not all runs are finished; run the same command to go on\n"
+
+
 def test_a_damaged_table_names_its_line(tmp_path, capsys):
   (tmp_path / "sweep.csv").write_text(",".join(sweeps.Row._fields) + "\na,b\n")
   assert main.main(_arguments(tmp_path)) == 2
@@ -149,8 +158,7 @@ def test_table_averages_over_seeds():
     sweeps.Row("A", "dqn", 1, 3.0, 3.0, 1.0, ""),
     sweeps.Row("B", "mmdqn", 0, 5.0, 5.0, 1.0, ""),
   ]
-  lines = [line.split() for line in sweeps.table(rows)]
-  assert lines == [
+  assert sweeps.table(rows) == [
     ["game", "dqn", "mmdqn"],
     ["A", "2.00", "-"],
     ["B", "-", "5.00"],

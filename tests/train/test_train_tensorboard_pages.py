@@ -59,7 +59,10 @@ def test_tensorboard_serves_runs_on_localhost_only(run):
   before = sorted(run.rglob("*"))
   command = [sys.executable, "-m", "tf_mmdrl", "tensorboard", str(run.parent)]
   process = subprocess.Popen(
-    [*command, "--port", "0"], stdout=subprocess.PIPE, text=True
+    [*command, "--port", "0"],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
   )
   try:
     line = process.stdout.readline()
@@ -86,7 +89,8 @@ def test_tensorboard_serves_runs_on_localhost_only(run):
       assert set(listening) <= set(local), table
   finally:
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == 0
+    _, said = process.communicate(timeout=30)
+  assert (process.returncode, said) == (0, "")  # no notices of TensorBoard's
   assert sorted(run.rglob("*")) == before  # nothing is written into a run
 
 

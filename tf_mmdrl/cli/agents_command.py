@@ -29,8 +29,11 @@ def run(args: argparse.Namespace) -> int:
   algorithms.check_name(args.name)
   with quiet.loading():
     algorithm = algorithms.get(args.name)
-  print(f"{args.name}: {algorithm.summary}")
-  print(f"paper: {algorithm.paper}, {algorithm.url}")
+  print(
+    *output.wrapped(f"{args.name}: {algorithm.summary}", "", "  "), sep="\n"
+  )
+  print(*output.wrapped(algorithm.paper, "paper: ", "       "), sep="\n")
+  print(f"       {algorithm.url}")
   print(f"train: mmdrl train --agent {args.name}")
   for field in dataclasses.fields(algorithm.settings):
     print(f"own:   agent.{field.name}={field.default}")

@@ -72,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
     target = output.directory(args.output)
   with quiet.loading():
     from tf_mmdrl.report import calibration_report
+    from tf_mmdrl.train import calibrating, playing  # noqa: F401 (_measure)
 
   rows = [_measure(one, args) for one in found]
   _print(rows)

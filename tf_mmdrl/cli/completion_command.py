@@ -4,6 +4,7 @@ import argparse
 import textwrap
 from typing import Dict, List, NamedTuple
 
+from tf_mmdrl import zoo
 from tf_mmdrl.cli import main
 from tf_mmdrl.core import algorithms
 from tf_mmdrl.train import presets
@@ -12,6 +13,11 @@ EXAMPLE = """source <(mmdrl completion bash)
 mmdrl completion fish > ~/.config/fish/completions/mmdrl.fish"""
 PAGE = "docs/install.md"
 _SHELLS = ("bash", "zsh", "fish")
+
+
+# Commands that take a policy where no flag is, and flags that take one.
+_OF_POLICIES = ("evaluate", "watch", "play", "serve", "record", "zoo")
+_POLICY_FLAGS = ("--policy", "--policies")
 
 
 class Flag(NamedTuple):
@@ -47,6 +53,7 @@ def every_flag() -> Dict[str, List[Flag]]:
   known = {
     "--agent": algorithms.names(),
     "--preset": list(presets.PRESETS),
+    **dict.fromkeys(_POLICY_FLAGS, [*policies(), "random"]),
   }
   root, found = main.root_parser(), {}
   for command, parser in root.commands.items():
@@ -65,6 +72,11 @@ def every_flag() -> Dict[str, List[Flag]]:
   return found
 
 
+def policies() -> List[str]:
+  """What stands for the policies of the zoo."""
+  return [f"{zoo.PREFIX}{name}" for name in zoo.entries()]
+
+
 def bash(flags: Dict[str, List[Flag]]) -> str:
   """A function that fills COMPREPLY."""
   by_command = "\n".join(
@@ -78,7 +90,7 @@ def bash(flags: Dict[str, List[Flag]]) -> str:
   return f"""\
 # Completes mmdrl in bash: source <(mmdrl completion bash)
 _mmdrl() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" flags="" words=""
+  local word="${{COMP_WORDS[COMP_CWORD]}}" flags="" words="" whole reply
   if (( COMP_CWORD == 1 )); then
     COMPREPLY=( $(compgen -W "{" ".join(flags)}" -- "$word") )
     return
@@ -95,8 +107,20 @@ _mmdrl() {{
   esac
   if [[ $word == -* ]]; then
     COMPREPLY=( $(compgen -W "$flags" -- "$word") )
-  else
-    COMPREPLY=()
+    return
+  fi
+  COMPREPLY=()
+  case "${{COMP_WORDS[1]}}" in
+    {"|".join(_OF_POLICIES)}) words="{" ".join(policies())}" ;;
+  esac
+  if [[ -n $words ]]; then
+    # Bash takes a colon for the end of a word: what stands before it stays.
+    whole="${{COMP_LINE:0:COMP_POINT}}" whole="${{whole##* }}"
+    for reply in $(compgen -W "$words" -- "$whole"); do
+      COMPREPLY+=( "${{reply#"${{whole%"$word"}}"}}" )
+    done
+    [[ $word == : ]] && COMPREPLY=( "${{COMPREPLY[@]#:}}" )
+    COMPREPLY+=( $(compgen -f -- "$word") )
   fi
 }}
 complete -o bashdefault -o default -F _mmdrl mmdrl
@@ -137,6 +161,9 @@ _mmdrl() {{
   if [[ $words[CURRENT] == -* ]]; then
     _describe option flags
   else
+    case $words[2] in
+    {"|".join(_OF_POLICIES)}) compadd -- {" ".join(policies())} ;;
+    esac
     _files
   fi
 }}
@@ -152,8 +179,10 @@ def fish(flags: Dict[str, List[Flag]]) -> str:
     lines.append(
       f"complete -c mmdrl -n __fish_use_subcommand -f -a {command} -d {text}"
     )
+    seen = f"'__fish_seen_subcommand_from {command}'"
+    if command in _OF_POLICIES:
+      lines.append(f"complete -c mmdrl -n {seen} -a '{' '.join(policies())}'")
     for flag in own:
-      seen = f"'__fish_seen_subcommand_from {command}'"
       takes = " -r" if flag.takes else ""
       values = f" -f -a '{' '.join(flag.values)}'" if flag.values else ""
       lines.append(

@@ -5,9 +5,9 @@ All but the fingerprints is read from files without TensorFlow.
 
 import argparse
 import pathlib
-from typing import Iterator
+from typing import Iterable, Iterator
 
-from tf_mmdrl.cli import quiet, run_argument
+from tf_mmdrl.cli import output, quiet, run_argument
 from tf_mmdrl.core import run_files, run_records, run_states, whole_files
 from tf_mmdrl.serving import directories
 
@@ -42,12 +42,17 @@ def run(args: argparse.Namespace) -> int:
     _show_fingerprint(args, parts=False)
     return 0
   summary = run_states.read(files)
-  print(*_summary(summary, files), sep="\n")
+  _show(_summary(summary, files))
   if args.settings or args.all:
-    print(*_settings(files), sep="\n")
+    _show(_settings(files))
   if args.all:
     _show_fingerprint(args, parts=True)
   return 0
+
+
+def _show(lines: Iterable[str]) -> None:
+  for line in lines:
+    print(*output.wrapped(line, rest="  "), sep="\n")
 
 
 def _summary(
@@ -97,7 +102,8 @@ def _show_fingerprint(args: argparse.Namespace, *, parts: bool) -> None:
     found = run_argument.restored(args)
   with found as state:
     if parts:
-      for part, digest in state.fingerprints().items():
-        print(f"{part}: {digest}")
+      _show(
+        f"{part}: {digest}" for part, digest in state.fingerprints().items()
+      )
       print("fingerprint: ", end="")
     print(state.fingerprint())

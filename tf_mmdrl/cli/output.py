@@ -5,10 +5,24 @@ import dataclasses
 import io
 import pathlib
 import shutil
+import sys
 import textwrap
+import threading
 from typing import Any, Iterator, List, Sequence, Tuple
 
-from tf_mmdrl.core import errors, whole_files
+from tf_mmdrl.core import errors, notices, whole_files
+
+_SAYING = threading.Lock()
+_LEAST = 12  # columns of a terminal for the first column of a table
+
+
+def say(line: str) -> None:
+  """Prints a line, whole beside those of other threads.
+
+  What goes on does not depend on who reads it.
+  """
+  with _SAYING:
+    notices.show(f"{line}\n", sys.stdout)
 
 
 def directory(path: str) -> pathlib.Path:
@@ -87,13 +101,18 @@ def table(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:
 
   Args:
     rows: cells; the first row is the heading. Where all do not fit, the first
-      column is cut in the middle, and then columns from the end are left out.
+      column is cut in the middle; where that is not enough, each row has lines
+      of its own.
     left: how many columns are aligned to the left.
   """
   widths = [max(map(len, column)) for column in zip(*rows)]
   room = width()
-  while len(widths) > 2 and sum(widths[1:]) + 2 * len(widths) - 2 > room - 12:
-    widths.pop()
+  if sum(widths[1:]) + 2 * len(widths) - 2 > room - _LEAST:
+    for row in rows[1:]:
+      yield _cut(row[0], room)
+      pairs = (f"{name} {cell}" for name, cell in zip(rows[0][1:], row[1:]))
+      yield from wrapped(", ".join(pairs), "  ", "  ")
+    return
   first = min(widths[0], room - sum(widths[1:]) - 2 * len(widths) + 2)
   for row in rows:
     cells = [f"{_cut(row[0], first):{first}}"]

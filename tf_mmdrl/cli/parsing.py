@@ -4,6 +4,7 @@ Options of a group called `MORE` are shown by `--help-all` alone.
 """
 
 import argparse
+import re
 import sys
 import textwrap
 from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence
@@ -15,6 +16,7 @@ from tf_mmdrl.core import errors
 from tf_mmdrl.train import config as configs
 
 MORE = "more options"
+_LISTED = re.compile("[^,]*,+|[^,]+")
 
 
 class Parser(argparse_flags.ArgumentParser):
@@ -199,8 +201,19 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
     return super()._get_help_string(action)
 
   def _split_lines(self, text: str, width: int) -> List[str]:
-    words = " ".join(text.split())
-    return textwrap.wrap(words, width, break_on_hyphens=False)
+    wrapper = _Wrapper(width, break_on_hyphens=False, break_long_words=False)
+    return wrapper.wrap(" ".join(text.split()))
+
+
+class _Wrapper(textwrap.TextWrapper):
+  """Breaks words that are too long behind their commas, and nowhere else."""
+
+  def _split(self, text: str) -> List[str]:
+    return [
+      part
+      for word in super()._split(text)
+      for part in ([word] if len(word) <= self.width else _LISTED.findall(word))
+    ]
 
 
 def _metavar(action: argparse.Action) -> str:

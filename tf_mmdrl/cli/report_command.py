@@ -5,7 +5,7 @@ import pathlib
 from typing import List
 
 from tf_mmdrl.cli import output, parsing, run_argument
-from tf_mmdrl.core import errors, notices, plotting, run_files
+from tf_mmdrl.core import errors, plotting, run_files
 
 EXAMPLE = "mmdrl report runs -o report"
 PAGE = "docs/reports.md"
@@ -123,9 +123,8 @@ def _of_runs(args, options):
     runs += evaluation_files.read(path, suffix)
   for path, label in zip(args.curves, args.label):
     runs += curve_files.read(pathlib.Path(path), label, args.curve_period)
-  for warning in warnings:
-    notices.warn(warning)
-  print(f"drawing {len(runs)} runs", flush=True)  # many take a minute
+  number = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
+  print(f"drawing {number}", flush=True)  # many take a minute
   return assembly.of_runs(runs, options, warnings)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict
 
 from tf_mmdrl.cli import (
   game_flags,
+  output,
   parsing,
   quiet,
   run_argument,
@@ -131,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
     optional.require_there(module, use="servers", extra="serve")
   token = None
   if args.token_file is not None:
-    token = server_access.read_token(pathlib.Path(args.token_file), _say)
+    token = server_access.read_token(pathlib.Path(args.token_file), output.say)
   played = game_flags.environment(args.directory, None, is_run=False)
   if args.games == "" and played:
     names.require(played)
@@ -152,7 +153,7 @@ def run(args: argparse.Namespace) -> int:
     poll_seconds=args.poll,
     token=token,
     games=games,
-    log=_say,
+    log=output.say,
   )
   # What was imported lives on: Python need not look through it for garbage at
   # every large request. Models come later, and go when they are replaced.
@@ -211,22 +212,22 @@ def _check_access(args: argparse.Namespace) -> None:
         f"other machines could ask a server at {args.host!r}; pass"
         " --token-file and --certificate, or --insecure to let everybody in"
       )
-    _say("warning: everybody who reaches this machine can ask this server")
+    output.say(
+      "warning: everybody who reaches this machine can ask this server"
+    )
   elif args.token_file is None:
-    _say("warning: without --token-file everybody can ask this server")
+    output.say("warning: without --token-file everybody can ask this server")
   elif args.certificate is None:
-    _say("warning: without --certificate the token can be read on its way")
-
-
-def _say(text: str) -> None:
-  print(text, flush=True)
+    output.say(
+      "warning: without --certificate the token can be read on its way"
+    )
 
 
 def _fault(loop: asyncio.AbstractEventLoop, context: Dict[str, Any]) -> None:
   """One line of what asyncio would show as a traceback."""
   cause = context.get("exception")
   reason = f": {type(cause).__name__}: {cause}" if cause else ""
-  _say(f"{context['message']}{reason}".splitlines()[0])
+  output.say(f"{context['message']}{reason}".splitlines()[0])
 
 
 async def _serve(server: "servers.Server", args: argparse.Namespace) -> None:
@@ -238,12 +239,12 @@ async def _serve(server: "servers.Server", args: argparse.Namespace) -> None:
     tls = None
     if args.certificate is not None:
       key = None if args.key is None else pathlib.Path(args.key)
-      tls = server_access.tls(pathlib.Path(args.certificate), key, _say)
+      tls = server_access.tls(pathlib.Path(args.certificate), key, output.say)
     port = await server.start(args.host, args.port, tls)
     scheme = "http" if tls is None else "https"
     host = f"[{args.host}]" if ":" in args.host else args.host
-    _say(f"serving at {scheme}://{host}:{port}/v1/models/{args.name}")
-    _say(f"page to watch it: {scheme}://{host}:{port}/")
+    output.say(f"serving at {scheme}://{host}:{port}/v1/models/{args.name}")
+    output.say(f"page to watch it: {scheme}://{host}:{port}/")
     await stop.wait()
   finally:
     await server.stop()

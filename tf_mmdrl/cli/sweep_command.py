@@ -7,7 +7,7 @@ import os
 import pathlib
 from typing import Any, Iterator, List, Tuple
 
-from tf_mmdrl.cli import main, parsing, quiet, train_command
+from tf_mmdrl.cli import main, output, parsing, quiet, train_command
 from tf_mmdrl.cluster import search_lock
 from tf_mmdrl.core import algorithms, errors
 from tf_mmdrl.train import sweeps
@@ -92,11 +92,12 @@ def run(args: argparse.Namespace) -> int:
       jobs,
       directory,
       at_once=at_once,
-      show=lambda line: print(line, flush=True),
+      show=output.say,
       start=lambda job: start(job.arguments, job.directory, job.log),
     )
-  for line in sweeps.table(sweeps.finished(directory)):
-    print(line)
+  rows = sweeps.finished(directory)
+  if rows:
+    print(*output.table(sweeps.table(rows)), sep="\n")
   if outcome.failed:
     raise errors.UserError(
       f"{outcome.failed} of {len(jobs)} runs failed; the same command tries"

@@ -5,11 +5,17 @@ import contextlib
 import math
 import pathlib
 import shlex
-import sys
 from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Tuple
 
-from tf_mmdrl.cli import data_training, dry_run, main, parsing, quiet
-from tf_mmdrl.core import algorithms, errors, notices
+from tf_mmdrl.cli import (
+  data_training,
+  dry_run,
+  main,
+  output,
+  parsing,
+  quiet,
+)
+from tf_mmdrl.core import algorithms, errors
 from tf_mmdrl.environments import names
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import outside_loggers, presets
@@ -38,9 +44,13 @@ PAGE = "docs/training.md"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   """Adds the options of `mmdrl train`."""
   parser.add_argument(
-    "--env", help="the game, or the id of a Gymnasium environment"
+    "--env",
+    help="the game, or the id of a Gymnasium environment; MinAtar/Breakout if"
+    " left out",
   )
-  parser.add_argument("--agent", help="the algorithm; mmdrl agents lists them")
+  parser.add_argument(
+    "--agent", help="the algorithm, which mmdrl agents lists; mmdqn if left out"
+  )
   parser.add_argument(
     "--preset",
     metavar="NAME",
@@ -56,10 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ),
   )
   parser.add_argument(
-    "--steps", metavar="N", help="length in steps, over all environments"
+    "--steps",
+    metavar="N",
+    help="steps over all environments; the preset's if left out",
   )
   parser.add_argument(
-    "--seed", metavar="N", help="seed of everything random in the run"
+    "--seed", metavar="N", help="seed of all that is random; 0 if left out"
   )
   parser.add_argument(
     "--run-dir",
@@ -95,14 +107,16 @@ def _add_more(parser: argparse._ActionsContainer) -> None:
   parser.add_argument(
     "--num-envs",
     metavar="N",
-    help="how many environments are played at the same time in training",
+    help="how many environments are played at the same time in training; the"
+    " preset's if left out",
   )
   parser.add_argument(
     "--actors",
     metavar="N",
     help=(
       "how many processes play, on this machine or, with --cluster, on"
-      " several; they share the environments of --num-envs"
+      " several; they share the environments of --num-envs; if left out, none"
+      " but this one plays"
     ),
   )
   parser.add_argument(
@@ -123,7 +137,7 @@ def _add_more(parser: argparse._ActionsContainer) -> None:
     metavar="NAME",
     help=(
       "in which order replay takes what the actors played: exact, the same"
-      " in every run, or free, as it comes"
+      " in every run, or free, as it comes; exact if left out"
     ),
   )
   parser.add_argument(
@@ -173,18 +187,19 @@ def run(args: argparse.Namespace) -> int:
   if args.dry_run and not config.replay.data:
     dry_run.show(config, path)
     return main.EXIT_OK
-  _say(
+  output.say(
     f"{config.agent.name} on {config.environment.name}, preset {preset},"
-    f" {config.schedule.steps:,} steps; the run is in {path}"
+    f" {config.schedule.steps:,} steps"
   )
+  output.say(f"run: {path}")
   schedule = config.schedule
   if config.replay.data:
     outcome = data_training.train(args, config, path)
     return _ended(outcome, run_directory.RunDirectory(path))
   if schedule.steps <= schedule.learning_starts:
-    _say(
+    output.say(
       f"note: learning starts at step {schedule.learning_starts:,}, so nothing"
-      " will be learnt; set schedule.learning_starts or more steps"
+      " will be\nlearnt; set schedule.learning_starts or more steps"
     )
   directory = run_directory.RunDirectory(path)
   with _actors(args, config) as hire:
@@ -197,7 +212,9 @@ def run(args: argparse.Namespace) -> int:
 def _ended(outcome: "trainer.Outcome", directory: "RunDirectory") -> int:
   """Says how a run ended; the command's exit code."""
   if not outcome.finished:
-    _say(f"stopped at step {outcome.step:,}; run the same command to go on")
+    output.say(
+      f"stopped at step {outcome.step:,}; run the same command to go on"
+    )
     return main.EXIT_STOPPED
   _show(outcome, directory)
   return main.EXIT_OK
@@ -207,25 +224,27 @@ def _show(outcome: "trainer.Outcome", directory: "RunDirectory") -> None:
   """Says how a run ended, what it made, and what to do next."""
   path = directory.path
   if outcome.best_step is None:
-    _say(f"learnt for {outcome.step:,} steps; pass --env to evaluate")
-    _say(f"policy: {path}/export/{outcome.step}, curve: {path}/metrics.csv")
+    output.say(f"learnt for {outcome.step:,} steps; pass --env to evaluate")
+    _show_files(outcome, directory)
     return
-  _say(
+  output.say(
     f"evaluation after {outcome.step:,} steps: {outcome.evaluation_score:.2f}"
   )
-  _say(f"best, after {outcome.best_step:,} steps: {outcome.best_score:.2f}")
-  _say(f"policy: {path}/export/{outcome.step}, curve: {path}/metrics.csv")
+  output.say(
+    f"best, after {outcome.best_step:,} steps: {outcome.best_score:.2f}"
+  )
+  _show_files(outcome, directory)
   if outcome.best_step != outcome.step:
-    _say(f"best policy: {path}/export/{outcome.best_step}")
+    output.say(f"best policy: {directory.export / str(outcome.best_step)}")
   if directory.learning_curve.exists():
-    _say(f"picture: {directory.learning_curve}")
+    output.say(f"picture: {directory.learning_curve}")
   # A path with blanks, or none of our own, must survive the shell.
-  _say(f"next: mmdrl watch {shlex.quote(str(path))} -o game.mp4")
+  output.say(f"next: mmdrl watch {shlex.quote(str(path))} -o game.mp4")
 
 
-def _say(text: str) -> None:
-  """Prints a line; a run does not depend on who reads it."""
-  notices.show(f"{text}\n", sys.stdout)
+def _show_files(outcome: "trainer.Outcome", directory: "RunDirectory") -> None:
+  output.say(f"policy: {directory.export / str(outcome.step)}")
+  output.say(f"curve: {directory.metrics}")
 
 
 def _require_actors(args: argparse.Namespace, config: configs.Config) -> None:

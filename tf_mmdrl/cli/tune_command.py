@@ -6,7 +6,14 @@ import pathlib
 import shlex
 from typing import Any, List
 
-from tf_mmdrl.cli import main, parsing, quiet, sweep_command, train_command
+from tf_mmdrl.cli import (
+  main,
+  output,
+  parsing,
+  quiet,
+  sweep_command,
+  train_command,
+)
 from tf_mmdrl.cluster import search, search_space
 from tf_mmdrl.core import errors, optional
 
@@ -98,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
       plan,
       at_once=at_once,
       start=start,
-      show=lambda line: print(line, flush=True),
+      show=output.say,
     )
   _show(plan, shared)
   if not finished:

@@ -22,8 +22,8 @@ _SIGNALS = [
   if hasattr(signal, name)
 ]
 _HEARD = (
-  b"\nstopping with a checkpoint; Ctrl-C again gives up what is newer than"
-  b" the last one\n"
+  b"\nstopping with a checkpoint;"
+  b" Ctrl-C again gives up what came since the last\n"
 )
 _PATIENCE = 20.0  # seconds that an environment may take for one call
 _LOOK = 0.5  # seconds between two looks

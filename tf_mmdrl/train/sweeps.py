@@ -266,16 +266,13 @@ class _Sweep:
     return f"; about {left * rate / 60:.0f} min left"
 
 
-def table(rows: Sequence[Row]) -> List[str]:
-  """Lines: the mean score of each game and agent, over its seeds."""
+def table(rows: Sequence[Row]) -> List[List[str]]:
+  """Cells: the mean score of each game and agent, over its seeds."""
   agents = list(dict.fromkeys(row.agent for row in rows))
   games = list(dict.fromkeys(row.environment for row in rows))
-  table = [["game", *agents]]
-  table += [[game, *(_cell(rows, game, a) for a in agents)] for game in games]
-  widths = [max(map(len, column)) for column in zip(*table)]
   return [
-    "  ".join([f"{line[0]:{widths[0]}}", *map(str.rjust, line[1:], widths[1:])])
-    for line in table
+    ["game", *agents],
+    *([game, *(_cell(rows, game, a) for a in agents)] for game in games),
   ]
 
 

@@ -1,5 +1,7 @@
 """TensorBoard on runs, with a page of charts that begins with the score."""
 
+import contextlib
+import io
 import os
 import pathlib
 import tempfile
@@ -64,7 +66,9 @@ def serve(
       flags += ["--port", str(port)]
     try:
       tensorboard.configure(argv=["mmdrl", *flags])
-      address = tensorboard.launch()
+      # It advertises how it reads logs.
+      with contextlib.redirect_stderr(io.StringIO()):
+        address = tensorboard.launch()
     except program.TensorBoardServerException as error:
       raise errors.UserError(
         f"TensorBoard cannot start: {error}; pass another --port"
