@@ -1,6 +1,7 @@
 """The zoo: what it says of its policies is so, and they play."""
 
 import argparse
+import importlib.util
 import pathlib
 import shlex
 import shutil
@@ -11,13 +12,17 @@ import pytest
 from tf_mmdrl import serving, zoo
 from tf_mmdrl.cli import main, train_command
 from tf_mmdrl.core import errors
+from tf_mmdrl.environments import names
 from tf_mmdrl.offline import target_policies
 from tf_mmdrl.serving import manifests
-from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import playing
 from tf_mmdrl.zoo import policies
 
 _ENTRIES = zoo.entries()
+_PLACE = pathlib.Path(__file__).parents[2] / "benchmarks" / "zoo.py"
+_SPEC = importlib.util.spec_from_file_location("zoo_benchmark", _PLACE)
+benchmark = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(benchmark)
 _MOST = 15e6  # bytes of all that is in the zoo
 
 
@@ -53,16 +58,66 @@ def test_the_list_says_what_the_files_say(name):
   assert said["environment"] == entry.environment
   assert (said["agent"], said["git_commit"]) == (entry.agent, entry.commit)
   assert len(entry.commit) == 40 and entry.error >= 0 and entry.episodes >= 100
+  assert entry.train.startswith("mmdrl train ")
+  assert said["config"]["system"]["seed"] == entry.seed
+  assert entry.games_seed != entry.seed  # the games are fresh ones
+
+
+@pytest.mark.parametrize("name", _ENTRIES)
+def test_the_command_gives_every_setting_of_the_run(name, monkeypatch):
+  """Where a default has changed since, the command must name the old one."""
+  entry = _ENTRIES[name]
+  made = serving.metadata(zoo.find(name), entry.step)["config"]
+  monkeypatch.setitem(benchmark.TRAIN, name, entry.train)
+  benchmark.check(name, made)
+  for group, field, value in (
+    ("agent", "unit", "auto:7"),
+    ("agent", "kernel", "laplace:1"),
+    ("schedule", "steps", 7_000),
+    ("network", "num_particles", 7),
+  ):
+    other = {**made, group: {**made[group], field: value}}
+    with pytest.raises(errors.UserError, match=f"{group}.{field}"):
+      benchmark.check(name, other)
+
+
+def test_the_benchmark_trains_what_the_page_says():
+  games = {
+    line.partition("--env ")[2].split()[0] for line in benchmark.TRAIN.values()
+  }
+  assert games == {
+    *(f"MinAtar/{game}" for game in names.MINATAR_GAMES),
+    *("CartPole-v1", "LunarLander-v3", "Pong"),
+  }
   parser = argparse.ArgumentParser()
   train_command.add_arguments(parser)
-  words = shlex.split(entry.train)
-  assert words[:2] == ["mmdrl", "train"]
-  _, asked = train_command.wanted(parser.parse_args(words[2:]))
-  made = configs.from_json(said["config"])
-  assert made.environment == asked.environment
-  assert made.schedule.steps == asked.schedule.steps
-  assert made.system.seed == asked.system.seed == entry.seed
-  assert entry.games_seed != entry.seed  # the games are fresh ones
+  for line in benchmark.TRAIN.values():
+    train_command.wanted(parser.parse_args(shlex.split(line)[2:]))
+
+
+def test_the_benchmark_puts_the_better_policy_into_the_zoo(
+  tmp_path, monkeypatch, capsys
+):
+  """And only if its command is that of its run."""
+  run, entry = tmp_path / "runs" / "cartpole", _ENTRIES["cartpole"]
+  shutil.copytree(zoo.find("cartpole"), run / "export")
+  (tmp_path / "zoo").mkdir()
+  (tmp_path / "zoo" / "zoo.json").write_text("{}")
+  monkeypatch.setattr(benchmark, "_ZOO", tmp_path / "zoo")
+  monkeypatch.setattr(benchmark, "_EPISODES", 2)
+  monkeypatch.setattr(policies, "_LIST", tmp_path / "zoo" / "zoo.json")
+  with pytest.raises(errors.UserError, match="other settings than its comm"):
+    benchmark.put("cartpole", run / "export")
+  assert not benchmark.is_there("cartpole", run)
+  monkeypatch.setitem(benchmark.TRAIN, "cartpole", entry.train)
+  benchmark.put("cartpole", run / "export")
+  assert benchmark.is_there("cartpole", run)
+  made = zoo.entries()["cartpole"]
+  assert (made.sha256, made.step) == (entry.sha256, entry.step)
+  assert made.episodes == 2 and f"step {entry.step}" in capsys.readouterr().out
+  monkeypatch.setattr(benchmark, "_MOST", 1000)
+  with pytest.raises(errors.UserError, match="1,000 are the most"):
+    benchmark.put("cartpole", run / "export")
 
 
 def test_the_zoo_is_small():
