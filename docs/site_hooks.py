@@ -2,8 +2,8 @@
 
 Pages link to files of the repository, which the site does not have; such a
 link becomes the path, as text. The page `reference.md` lists every public
-name, package by package, from the packages' own `__all__`, and the modules of
-`ops`, which are imported by name. Notebooks become pages beside their files.
+name, package by package, from the packages' own `__all__`, and the modules that
+users import by name. Notebooks become pages beside their files.
 """
 
 import ast
@@ -22,20 +22,37 @@ _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _CODE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
+# Package -> modules that are imported by name, besides all of `ops`.
+_MODULES = {
+  "tf_mmdrl.agents": ["base"],
+  "tf_mmdrl.core": ["algorithms", "settings"],
+  "tf_mmdrl.networks": ["torsos"],
+  "tf_mmdrl.report": ["published"],
+  "tf_mmdrl.tabular": ["chain"],
+  "tf_mmdrl.train": [
+    "config",
+    "config_groups",
+    "playing",
+    "presets",
+    "run_directory",
+    "trainer",
+  ],
+}
+
+
 def public_names():
-  """Package -> its public names, as `__all__` of its `__init__.py` has them."""
-  modules = [path.stem for path in (_ROOT / "tf_mmdrl" / "ops").glob("*.py")]
-  found = {
-    "tf_mmdrl.ops": sorted(
-      name for name in [*modules, "kernels"] if not name.startswith("_")
-    )
-  }
-  for path in sorted((_ROOT / "tf_mmdrl").glob("*/__init__.py")):
+  """Package -> its public names: modules, and what `__all__` has."""
+  package = _ROOT / "tf_mmdrl"
+  ops = sorted(path.stem for path in (package / "ops").glob("[!_]*.py"))
+  found = {"tf_mmdrl.ops": ops, **_MODULES}
+  for path in sorted(package.glob("*/**/__init__.py")):
+    place = ".".join(path.parent.relative_to(_ROOT).parts)
     for node in ast.parse(path.read_text()).body:
       is_assignment = isinstance(node, ast.Assign)
       if is_assignment and getattr(node.targets[0], "id", "") == "__all__":
-        found[f"tf_mmdrl.{path.parent.name}"] = ast.literal_eval(node.value)
-  return found
+        names = ast.literal_eval(node.value)
+        found[place] = [*names, *found.get(place, [])]
+  return dict(sorted(found.items()))
 
 
 def on_files(files, config):
