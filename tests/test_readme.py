@@ -1,5 +1,8 @@
 """The README: its figures are those of its pages, and what it shows runs."""
 
+import collections
+import csv
+import json
 import os
 import pathlib
 import re
@@ -9,6 +12,7 @@ import subprocess
 import sys
 import urllib.request
 
+import numpy as np
 import pytest
 
 from tf_mmdrl.train import config as configs
@@ -16,6 +20,7 @@ from tf_mmdrl.train import presets
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _README = (_ROOT / "README.md").read_text()
+_RESULTS = _ROOT / "docs" / "results"
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 _SHORT = (
   "environment.num_envs=2",
@@ -49,8 +54,90 @@ def test_results_are_those_of_their_pages(row):
   page = (_ROOT / target).read_text()
   figures = _NUMBER.findall(row[1])
   assert figures or "all" in row[1] or "best" in row[1]
+  section = page
+  if "#" in row[2]:  # the part of the page that is linked to
+    title = row[2].partition("#")[2].rstrip(")").replace("-", " ")
+    parts = re.split(r"^##+ ", page, flags=re.MULTILINE)
+    (section,) = (part for part in parts if part.lower().startswith(title))
+  assert re.search(r"[Cc]ommits? [^.]*\b[0-9a-f]{7}\b", section), target
   for figure in figures:
     assert _agrees(figure, page), f"{figure} is not in {target}"
+
+
+def _minatar():
+  """The best of each game, and the second best, by `sweep.csv`."""
+  with (_RESULTS / "minatar" / "sweep.csv").open() as file:
+    rows = list(csv.DictReader(file))
+  scores = collections.defaultdict(lambda: collections.defaultdict(list))
+  for row in rows:
+    score = float(row["evaluation_score"])
+    scores[row["environment"]][row["agent"]].append(score)
+  ranked = [
+    sorted(agents, key=lambda agent: -np.mean(agents[agent]))
+    for agents in scores.values()
+  ]
+  words = {2: "two", 3: "three", 4: "four", 5: "five"}
+  names = {"iqn": "IQN", "qrdqn": "QR-DQN", "mmdqn": "MMDQN"}
+  best = collections.Counter(order[0] for order in ranked).most_common()
+  second = sum(order[1] == "mmdqn" for order in ranked)
+  (first, wins), (other, rest) = best
+  return (
+    f"{names[first]} best in {words[wins]} games, {names[other]} in"
+    f" {words[rest]}, MMDQN second in {words[second]}"
+  )
+
+
+def _tutorial():
+  """The mean of each agent's last evaluations, by the JSON files."""
+  means = {}
+  for agent in ("mmdqn", "c51"):
+    paths = (_RESULTS / "units").glob(f"{agent}-15000-seed?.json")
+    found = [json.loads(path.read_text())["returns"] for path in paths]
+    assert len(found) == 3 and all(run[-1][0] == 15_000 for run in found)
+    means[agent] = np.mean([run[-1][1] for run in found])
+  return f"MMDQN {means['mmdqn']:.0f}, TF-Agents' C51 {means['c51']:.0f}"
+
+
+def _pong():
+  """The evaluation at 250k steps, by the run's own metrics."""
+  with (_RESULTS / "pong" / "metrics.csv").open() as file:
+    scores = {
+      int(row["step"]): float(row["evaluation_score"])
+      for row in csv.DictReader(file)
+      if row["evaluation_score"]
+    }
+  step = max(scores)
+  assert round(step, -4) == 250_000
+  return f"{scores[step]:.1f}"
+
+
+# The beginning of a row -> its figures, from the data beside its page.
+_RECOMPUTED = {
+  "MinAtar, five games": _minatar,
+  "TF-Agents' C51 tutorial": _tutorial,
+  "Pong": _pong,  # not its fresh games, of which there are no data
+}
+# These have no data yet, only what a command printed on their page.
+_PRINTED = (
+  "MinAtar Breakout",
+  "CartPole-v1, twelve agents",
+  "CartPole-v1, rewards",
+  "LunarLander-v3",
+  "the loss",
+  "one update",
+)
+
+
+@pytest.mark.parametrize("start", _RECOMPUTED)
+def test_results_are_those_of_their_data(start):
+  (row,) = (row for row in _rows("Results") if row[0].startswith(start))
+  assert row[1].startswith(_RECOMPUTED[start]())
+
+
+def test_of_every_result_it_is_known_whether_there_are_data():
+  for task, *_ in _rows("Results"):
+    known = [s for s in (*_RECOMPUTED, *_PRINTED) if task.startswith(s)]
+    assert len(known) == 1, task
 
 
 def test_figures_that_differ_are_seen():
