@@ -55,6 +55,20 @@ def public_names():
   return dict(sorted(found.items()))
 
 
+def on_config(config):
+  """Shows the page of every algorithm, those last that have no title here."""
+  (pages,) = [
+    part["Algorithms"] for part in config["nav"] if "Algorithms" in part
+  ]
+  there = str(pages)
+  pages += [
+    f"algorithms/{path.name}"
+    for path in sorted((_ROOT / "docs" / "algorithms").glob("*.md"))
+    if f"algorithms/{path.name}" not in there
+  ]
+  return config
+
+
 def on_files(files, config):
   """Adds a page and pictures for each notebook."""
   for file in list(files):

@@ -1,11 +1,5 @@
 """What every agent owes: one suite over the whole family."""
 
-import pathlib
-import re
-import sys
-import textwrap
-import types
-
 import agent_fixtures as fixtures
 import family
 import numpy as np
@@ -16,12 +10,11 @@ from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import agents
 from tf_mmdrl.agents import auxiliary, transitions
-from tf_mmdrl.core import algorithms, errors
+from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.networks import ReturnNetwork, implicit_heads
 from tf_mmdrl.ops import kernels, mmd
 
-_PAGE = pathlib.Path(__file__).parents[2] / "docs" / "adding_an_algorithm.md"
 _FAMILY = pytest.mark.parametrize("name", family.FAMILY)
 # Convolutions come before all that an agent adds: two agents show it.
 _WITH_IMAGES = ("mmdqn", "iqn")
@@ -381,22 +374,3 @@ def test_noise_does_not_reach_fqfs_fractions():
 def test_bad_input_says_what_was_wanted(make, message):
   with pytest.raises(errors.UserError, match=message):
     make()
-
-
-def test_the_documented_agent_passes_too(monkeypatch):
-  """What docs/adding_an_algorithm.md adds to this library, as it stands."""
-  code, oracle = re.findall(
-    r"^ *```python\n(.*?)^ *```", _PAGE.read_text(), re.DOTALL | re.MULTILINE
-  )
-  module = types.ModuleType("tf_mmdrl.agents.erdqn_agent")
-  exec(code, vars(module))
-  monkeypatch.setitem(sys.modules, module.__name__, module)
-  listed = algorithms._Listed(module.ALGORITHM.summary)
-  monkeypatch.setitem(algorithms._OURS, "erdqn", listed)
-  found = algorithms.get("erdqn")
-  monkeypatch.setattr(agents, "ERDQNAgent", found.agent, raising=False)
-  monkeypatch.setattr(family, "FAMILY", dict(family.FAMILY))
-  exec(textwrap.dedent(oracle), vars(family))
-  test_loss_and_target_equal_the_oracle("erdqn")
-  test_a_boundary_is_masked_and_the_end_has_no_future("erdqn")
-  test_n_step_by_hand("erdqn")

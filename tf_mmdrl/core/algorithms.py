@@ -1,12 +1,14 @@
 """What an algorithm is, and where each lies: one file, found by its name.
 
-The modules are imported when they are asked for, so that help and the list of
-algorithms need no TensorFlow. Besides the names below, `package.module:NAME` is
-an algorithm of your own, and installed packages bring theirs by entry points of
-the group `tf_mmdrl.agents`.
+Whatever is in `agents/NAME_agent.py` is the algorithm NAME. The modules are
+imported when they are asked for, and their summaries are read without that, so
+that help and the list of algorithms need no TensorFlow. Besides these names,
+`package.module:NAME` is an algorithm of your own, and installed packages bring
+theirs by entry points of the group `tf_mmdrl.agents`.
 """
 
 import dataclasses
+import functools
 import importlib.metadata
 from typing import (
   Any,
@@ -17,67 +19,30 @@ from typing import (
   NamedTuple,
   Optional,
   Sequence,
+  Tuple,
   Type,
 )
 
-from tf_mmdrl.core import errors, plugins, settings
+from tf_mmdrl.core import algorithm_files, errors, plugins, settings
 
 GROUP = "tf_mmdrl.agents"  # of entry points
-_ATTRIBUTE = "ALGORITHM"
 
-
-class _Listed(NamedTuple):
-  """What is said of an algorithm before it is imported.
-
-  Attributes:
-    summary: as in its own file.
-    own: the names of its own settings.
-  """
-
-  summary: str
-  own: Sequence[str] = ()
-
-
-_DRAWN = ("target_particles", "choice_particles", "embedding")
-# Name of an algorithm in agents/NAME_agent.py -> what is there, too: so that
-# `mmdrl agents` and errors about settings need no TensorFlow.
-_OURS: Dict[str, _Listed] = {
-  "dqn": _Listed("expected returns by Q-learning"),
-  "double_dqn": _Listed("DQN whose online network chooses the target's action"),
-  "c51": _Listed(
-    "weights of 51 fixed returns by projection and cross-entropy",
-    ("v_min", "v_max"),
-  ),
-  "qrdqn": _Listed(
-    "quantiles at even levels by quantile regression", ("kappa",)
-  ),
-  "iqn": _Listed("the quantile function at random levels", (*_DRAWN, "kappa")),
-  "fqf": _Listed(
-    "quantiles at levels that the network proposes",
-    ("kappa", "embedding", "entropy", "fraction_learning_rate"),
-  ),
-  "rainbow": _Listed(
-    "C51, double, dueling, prioritised, n-step and noisy", ("v_min", "v_max")
-  ),
-  "mmdqn": _Listed("free particles by moment matching", ("kernel",)),
-  "implicit_mmdqn": _Listed(
-    "particles as images of draws, any number of them",
-    (*_DRAWN, "base", "kernel"),
-  ),
-  "weighted_mmdqn": _Listed("particles with learnt weights", ("kernel",)),
-  "adversarial_mmdqn": _Listed(
-    "the kernel learns to tell prediction and target apart",
-    ("kernel", "kernel_learning_rate", "knots", "bound"),
-  ),
-  "rainbow_mmdqn": _Listed(
-    "MMDQN, double, dueling, prioritised by MMD, n-step and noisy",
-    ("kernel",),
-  ),
-  "joint_mmdqn": _Listed(
-    "particles in R^D of several returns at once",
-    ("kernel", "distance", "utility", "criterion", "accrued"),
-  ),
-}
+# The order in which they are shown; whatever is not here follows by its name.
+_FIRST = (
+  "dqn",
+  "double_dqn",
+  "c51",
+  "qrdqn",
+  "iqn",
+  "fqf",
+  "rainbow",
+  "mmdqn",
+  "implicit_mmdqn",
+  "weighted_mmdqn",
+  "adversarial_mmdqn",
+  "rainbow_mmdqn",
+  "joint_mmdqn",
+)
 
 
 class Run(NamedTuple):
@@ -173,13 +138,22 @@ class Algorithm:
 
 def names() -> List[str]:
   """The algorithms here, and those that installed packages bring."""
-  return [*_OURS, *sorted(set(_entry_points()) - set(_OURS))]
+  ours = our_names()
+  return [*ours, *sorted(set(_entry_points()) - set(ours))]
+
+
+@functools.cache
+def our_names() -> Tuple[str, ...]:
+  """The algorithms of this library; imports nothing."""
+  found = set(algorithm_files.names())
+  listed = [name for name in _FIRST if name in found]
+  return (*listed, *sorted(found.difference(_FIRST)))
 
 
 def summary(name: str) -> str:
   """What `mmdrl agents` says of one of `names()`; imports nothing."""
   if is_ours(name):
-    return _OURS[name].summary
+    return algorithm_files.summary(name)
   point = _entry_points()[name]
   package = point.dist.name if point.dist else point.module
   return f"of the package {package}"
@@ -194,7 +168,7 @@ def get(name: str) -> Algorithm:
   """The algorithm of that name, or at `package.module:NAME`."""
   check_name(name)
   if is_ours(name):
-    place = f"tf_mmdrl.agents.{name}_agent:{_ATTRIBUTE}"
+    place = f"tf_mmdrl.agents.{name}_agent:{algorithm_files.ATTRIBUTE}"
   elif ":" in name:
     place = name
   else:
@@ -204,7 +178,10 @@ def get(name: str) -> Algorithm:
 
 def own_settings(name: str) -> Sequence[str]:
   """The names of the own settings of an algorithm that is ours."""
-  return _OURS[name].own
+  found = algorithm_files.settings(name)
+  if found is None:  # not plain to read: it must be imported
+    found = [field.name for field in dataclasses.fields(get(name).settings)]
+  return found
 
 
 def with_setting(field: str) -> List[str]:
@@ -216,12 +193,12 @@ def with_setting(field: str) -> List[str]:
   Returns:
     Their names.
   """
-  return [name for name, listed in _OURS.items() if field in listed.own]
+  return [name for name in our_names() if field in own_settings(name)]
 
 
 def is_ours(name: str) -> bool:
   """Whether this library itself has an algorithm of that name."""
-  return name in _OURS
+  return name in our_names()
 
 
 def check_name(name: str) -> None:
