@@ -91,6 +91,35 @@ def test_a_log_has_plain_lines(clock):
   assert stream.getvalue().isascii()
 
 
+def test_rates_begin_anew_where_learning_does(clock):
+  """What was played before goes by much faster and would promise too much."""
+  stream = io.StringIO()
+  line = run_line.RunLine(1000, stream=stream)
+  clock[0] += 1
+  line.report(_row(100))
+  assert line.rate == 100
+  clock[0] += 1
+  line.show(200, 0.5)  # the first round that learns is over
+  assert line.rate is None
+  clock[0] += 10
+  line.report(_row(220))
+  assert line.rate == 2
+  line.show(220, 0.5)
+  assert stream.getvalue().splitlines()[-1].startswith(
+    "train:  22%, 0:12 gone, 6:30 left, 2 steps/s"
+  )
+
+
+def test_rates_and_times_left_are_of_what_was_left(clock):
+  stream = io.StringIO()
+  line = run_line.RunLine(400, first=300, stream=stream)
+  clock[0] += 10
+  line.report(_row(350))
+  assert line.rate == 5
+  line.show(350, None)
+  assert "88%, 0:10 gone, 0:10 left, 5 steps/s" in stream.getvalue()
+
+
 @pytest.mark.parametrize(
   "values, drawn",
   [([0, 7, 3.5], "▁█▅"), ([2, 2], "▄▄"), ([-1, -1.0, -8], "██▁")],

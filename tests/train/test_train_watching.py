@@ -1,4 +1,5 @@
 import re
+import time
 
 import pytest
 import train_fixtures
@@ -58,6 +59,20 @@ def test_tensorboard_has_the_measure_of_human_play(tmp_path):
   assert (
     event.step == 5 and tensor_util.make_ndarray(event.tensor_proto) == 0.25
   )
+
+
+def test_steps_a_second_are_those_since_the_run_went_on(tmp_path, monkeypatch):
+  now = [100.0]
+  monkeypatch.setattr(time, "monotonic", lambda: now[0])
+  watcher = watching.Watcher(
+    run_directory.RunDirectory(tmp_path), train_fixtures.small(), step=320
+  )
+  now[0] += 10
+  watcher.report(dict.fromkeys(metrics.COLUMNS) | {"step": 340})
+  watcher.close()
+  read = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
+  (event,) = read.Reload().Tensors("Collection/steps_per_second")
+  assert tensor_util.make_ndarray(event.tensor_proto) == 2
 
 
 def test_tensorboard_has_no_human_score_of_a_game_without_one(events):
