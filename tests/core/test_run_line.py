@@ -105,8 +105,10 @@ def test_rates_begin_anew_where_learning_does(clock):
   line.report(_row(220))
   assert line.rate == 2
   line.show(220, 0.5)
-  assert stream.getvalue().splitlines()[-1].startswith(
-    "train:  22%, 0:12 gone, 6:30 left, 2 steps/s"
+  assert (
+    stream.getvalue()
+    .splitlines()[-1]
+    .startswith("train:  22%, 0:12 gone, 6:30 left, 2 steps/s")
   )
 
 

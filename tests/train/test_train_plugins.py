@@ -23,6 +23,7 @@ _ENVIRONMENT = """
 import gymnasium
 import dataclasses
 import erdqn_agent
+import tensorflow as tf
 from gymnasium.envs.classic_control import cartpole
 from tf_mmdrl.agents import base
 from tf_mmdrl.ops import kernels
@@ -31,8 +32,49 @@ class WrongShape(erdqn_agent.ExpectileLoss):
   def __call__(self, predicted, target, step):
     return predicted.values - target.values
 
+class BareHead(tf.keras.layers.Layer):
+  num_particles = 5
+
+  def call(self, features, training=False, seed=None):
+    return tf.zeros([tf.shape(features)[0], 2, 5])
+
+class FlatHead(BareHead):
+  def call(self, features, training=False, seed=None):
+    return tf.zeros([tf.shape(features)[0], 5])
+
+  def changes(self, factor):
+    return []
+
+class BareSettings(erdqn_agent.Settings):
+  def head(self, run):
+    return lambda make_stream: BareHead()
+
+class DropsActions(erdqn_agent.Settings):
+  def head(self, run):
+    return lambda make_stream: FlatHead()
+
+class FlatSettings(erdqn_agent.Settings):
+  def head(self, run):
+    return 5
+
+class Flat(kernels.GaussianMixture):
+  def excess_and_slope(self, statistic):
+    excess, slope = super().excess_and_slope(statistic)
+    return tf.reduce_sum(excess, axis=-1), slope
+
+class Single(kernels.GaussianMixture):
+  def excess_and_slope(self, statistic):
+    return super().excess_and_slope(statistic)[0]
+
+FLAT, SINGLE = Flat((1.0,)), Single((1.0,))
 NARROW = kernels.gaussian(0.5)
 NUMBER = 3
+BARE_HEAD = dataclasses.replace(erdqn_agent.ALGORITHM, settings=BareSettings)
+FLAT_HEAD = dataclasses.replace(erdqn_agent.ALGORITHM, settings=DropsActions)
+NO_HEAD = dataclasses.replace(erdqn_agent.ALGORITHM, settings=FlatSettings)
+NO_AGENT = dataclasses.replace(
+  erdqn_agent.ALGORITHM, agent=lambda *args, **options: 3
+)
 WRONG_SHAPE = dataclasses.replace(
   erdqn_agent.ALGORITHM,
   agent=lambda *args, power, **options: base.ReturnDistributionAgent(
@@ -129,13 +171,34 @@ def test_a_package_brings_an_agent_a_kernel_and_an_environment(
   assert main.main([*line, *other]) == 0
 
 
-def test_a_loss_of_the_wrong_shape_is_one_line(package, tmp_path, capsys):
+@pytest.mark.parametrize(
+  "name, message",
+  [
+    ("WRONG_SHAPE", "WrongShape must give one number for each example"),
+    ("BARE_HEAD", "got a BareHead without changes"),
+    (
+      "FLAT_HEAD",
+      "the network 'ReturnNetwork' must give particles [B, A, N] with A = 2"
+      " actions, got ('B', 5)",
+    ),
+    ("NO_HEAD", "ReturnNetwork needs a head, got 5"),
+    (
+      "NO_AGENT",
+      "the agent 'short_tasks:NO_AGENT' must make a"
+      " tf_mmdrl.agents.base.ReturnDistributionAgent, got a int",
+    ),
+  ],
+)
+def test_an_agent_of_the_wrong_shape_is_one_line(
+  package, tmp_path, capsys, name, message
+):
   del package
-  line = ["train", "--env", "CartPole-v1", "--agent", "short_tasks:WRONG_SHAPE"]
+  line = ["train", "--env", "CartPole-v1", "--agent", f"short_tasks:{name}"]
   line += [*_FEW, "--run-dir", str(tmp_path / "run")]
   assert main.main(line) == main.EXIT_BAD_INPUT
-  last = capsys.readouterr().err.strip().splitlines()[-1]
-  assert "WrongShape must give one number for each example" in last
+  shown = capsys.readouterr().err
+  assert "Traceback" not in shown
+  assert message in shown.strip().splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +208,7 @@ def test_a_loss_of_the_wrong_shape_is_one_line(package, tmp_path, capsys):
     ("no_such_module:ALGORITHM", "cannot be imported"),
     ("erdqn_agent:ALGORITM", "in erdqn_agent 'ALGORITM'; did you mean 'ALGO"),
     ("short_tasks:NUMBER", "must be a .*Algorithm, got a int"),
+    ("json:NAME", "json .*has no 'NAME' and nothing of that kind"),
     ("erdqnn", "did you mean 'erdqn'"),
     ("a b:c", "unknown agent 'a b:c'"),
   ],
@@ -159,6 +223,12 @@ def test_what_is_wrong_with_an_agent_is_said(package, name, message):
   "name, message",
   [
     ("short_tasks:NUMBER", "the kernel .* must be a .*Kernel, got a int"),
+    (
+      "short_tasks:FLAT",
+      r"the kernel 'short_tasks:FLAT' must give the excess and the slope, both"
+      r" of the statistic's shape, got the shapes \(2, 3\) and \(2, 3, 5\)",
+    ),
+    ("short_tasks:SINGLE", "'short_tasks:SINGLE' must give the excess and the"),
     ("short_tasks:NAROW", "did you mean 'NARROW'"),
     ("no_such_module:NARROW", "cannot be imported"),
   ],

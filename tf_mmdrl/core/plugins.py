@@ -32,6 +32,12 @@ def load(kind: str, place: str, wanted: type) -> Any:
       f" {error}; install its package, or put its folder on PYTHONPATH"
     ) from error
   choices = [key for key, v in vars(found).items() if isinstance(v, wanted)]
+  if not hasattr(found, name) and not choices:
+    raise errors.UserError(
+      f"the {kind} {place!r} must be a {wanted.__module__}.{wanted.__name__},"
+      f" but {module} ({getattr(found, '__file__', 'a package')}) has no"
+      f" {name!r} and nothing of that kind"
+    )
   if not hasattr(found, name):
     raise errors.unknown_name(f"{kind} in {module}", name, choices)
   value = getattr(found, name)

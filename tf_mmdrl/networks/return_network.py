@@ -7,6 +7,7 @@ from tf_agents.networks import network, utils
 from tf_agents.utils import nest_utils
 
 from tf_mmdrl.core import arguments, errors, specs
+from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.networks import convolutions, heads, streams, torsos, units
 
 _HEAD = (
@@ -122,9 +123,10 @@ class ReturnNetwork(network.Network):
       **others: none; an error says what replaces those of TF-Agents' networks.
     """
     _check_keywords(type(self), spread(others, "others"))
-    if head is None:
+    if not callable(head):
       raise arguments.KeywordError(
-        f"{type(self).__name__} needs a head, got none; pass for example"
+        f"{type(self).__name__} needs a head, got"
+        f" {'none' if head is None else repr(head)}; pass for example"
         " heads.categorical(51), or use ParticleNetwork(..., num_particles=200)"
       )
     super().__init__(input_tensor_spec, state_spec=(), name=name)
@@ -160,7 +162,7 @@ class ReturnNetwork(network.Network):
         **options,
       )
 
-    self._head = head(make_stream)
+    self._head = _checked(head(make_stream))
     self._noisy_layers = noisy_layers
     self.unit = units.variable(self.dimensions)
 
@@ -248,7 +250,9 @@ class ReturnNetwork(network.Network):
       options["num_particles"] = num_particles
     if even_levels and self.is_implicit:
       options["even_levels"] = True
-    returns = self._head(features, training=training, seed=seed, **options)
+    returns = ReturnDistribution.of(  # which a head may give as bare particles
+      self._head(features, training=training, seed=seed, **options)
+    )
     output = returns.map_values(lambda z: self.unit * z).as_nest()
     return tf.nest.map_structure(squash.unflatten, output), network_state
 
@@ -281,6 +285,21 @@ class ReturnNetwork(network.Network):
     for layer in self._torso:
       features = layer(features, training=training)
     return features
+
+
+def _checked(head: Any) -> tf.keras.layers.Layer:
+  """A head, if it has what networks and agents ask a head for."""
+  lacks = [
+    name for name in ("num_particles", "changes") if not hasattr(head, name)
+  ]
+  if not isinstance(head, tf.keras.layers.Layer) or lacks:
+    raise errors.UserError(
+      "a head must be a Keras layer from features to a ReturnDistribution with"
+      " num_particles and changes(factor), as in networks/heads.py, got a"
+      f" {type(head).__name__}"
+      + (f" without {' and '.join(lacks)}" if lacks else "")
+    )
+  return head
 
 
 def _check_keywords(cls: type, others: Mapping[str, Any]) -> None:

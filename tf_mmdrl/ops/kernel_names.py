@@ -12,6 +12,8 @@ distances; `gaussian_median:1` for another factor) and `gaussian_annealed:10->1`
 
 from typing import Callable, Dict, Union
 
+import tensorflow as tf
+
 from tf_mmdrl.core import errors, plugins
 from tf_mmdrl.ops import bandwidths, kernel_words, kernels
 
@@ -71,9 +73,32 @@ def parse(text: str) -> kernels.Kernel:
 
 def _kernel(term: kernel_words.Term) -> kernels.Kernel:
   if plugins.is_place(term.name):
-    return plugins.load("kernel", term.name, kernels.Kernel)
+    kernel = plugins.load("kernel", term.name, kernels.Kernel)
+    return _checked(kernel, term.name)
   if term.name == kernel_words.GEOMETRIC:
     return kernels.geometric_mixture(*map(int, term.numbers))
   if term.name == kernel_words.MIXTURE:
     return kernels.gaussian_mixture(term.numbers)
   return _ONE_NUMBER[term.name](*term.numbers)
+
+
+def _checked(kernel: kernels.Kernel, place: str) -> kernels.Kernel:
+  """A kernel of somebody's own, if it gives what a kernel gives."""
+  wanted = "the excess and the slope, both of the statistic's shape"
+  with tf.Graph().as_default():  # nothing is computed, so no device is taken
+    statistic = tf.zeros([2, 3, 5])
+    try:
+      excess, slope = kernel.excess_and_slope(statistic)
+      shapes = [tf.convert_to_tensor(part).shape for part in (excess, slope)]
+    except Exception as error:  # whatever somebody's kernel raises
+      raise errors.UserError(
+        f"the kernel {place!r} must give {wanted}, got"
+        f" {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+      ) from error
+  for shape in shapes:
+    if not shape.is_compatible_with(statistic.shape):
+      raise errors.UserError(
+        f"the kernel {place!r} must give {wanted}, got the shapes"
+        f" {shapes[0]} and {shapes[1]} for {statistic.shape}"
+      )
+  return kernel

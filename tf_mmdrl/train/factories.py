@@ -192,6 +192,12 @@ def agent(
     jit_compile={"auto": None, "on": True, "off": False}[config.system.xla],
     **options,
   )
+  if not isinstance(made, base.ReturnDistributionAgent):
+    raise errors.UserError(
+      f"the agent {config.agent.name!r} must make a {base.__name__}"
+      f".ReturnDistributionAgent, got a {type(made).__name__}; its"
+      " Algorithm(agent=...) is the class, or a function that returns one"
+    )
   made.initialize()
   return made
 
