@@ -150,6 +150,22 @@ def test_the_documented_command_trains(package, tmp_path):
   assert config.own == {"power": 1.5}
 
 
+def test_the_next_command_that_a_run_names_works(
+  package, tmp_path, capsys, monkeypatch
+):
+  """It names the modules that the run's settings may import."""
+  del package
+  monkeypatch.chdir(tmp_path)
+  line = ["train", "--env", "short_tasks:Short-v0", *_FEW]
+  line += ["--set", "schedule.learning_starts=256"]  # the end is what matters
+  assert main.main([*line, "--run-dir", "a run"]) == 0
+  _, _, command = capsys.readouterr().out.partition("next: ")
+  assert command == ("mmdrl watch 'a run' -o game.mp4 --import short_tasks\n")
+  words = shlex.split(command)[1:]
+  assert main.main([*words, "--max-steps", "3"]) == 0
+  assert (tmp_path / "game.mp4").stat().st_size > 1000
+
+
 def test_a_package_brings_an_agent_a_kernel_and_an_environment(
   package, tmp_path, capsys
 ):

@@ -195,7 +195,7 @@ def run(args: argparse.Namespace) -> int:
   schedule = config.schedule
   if config.replay.data:
     outcome = data_training.train(args, config, path)
-    return _ended(outcome, run_directory.RunDirectory(path))
+    return _ended(outcome, run_directory.RunDirectory(path), config)
   if schedule.steps <= schedule.learning_starts:
     output.say(
       f"note: learning starts at step {schedule.learning_starts:,}, so nothing"
@@ -206,21 +206,25 @@ def run(args: argparse.Namespace) -> int:
     outcome = trainer.train(
       config, directory, strict=args.strict, hire=hire, log=args.log
     )
-  return _ended(outcome, directory)
+  return _ended(outcome, directory, config)
 
 
-def _ended(outcome: "trainer.Outcome", directory: "RunDirectory") -> int:
+def _ended(
+  outcome: "trainer.Outcome", directory: "RunDirectory", config: configs.Config
+) -> int:
   """Says how a run ended; the command's exit code."""
   if not outcome.finished:
     output.say(
       f"stopped at step {outcome.step:,}; run the same command to go on"
     )
     return main.EXIT_STOPPED
-  _show(outcome, directory)
+  _show(outcome, directory, config)
   return main.EXIT_OK
 
 
-def _show(outcome: "trainer.Outcome", directory: "RunDirectory") -> None:
+def _show(
+  outcome: "trainer.Outcome", directory: "RunDirectory", config: configs.Config
+) -> None:
   """Says how a run ended, what it made, and what to do next."""
   path = directory.path
   if outcome.best_step is None:
@@ -239,7 +243,10 @@ def _show(outcome: "trainer.Outcome", directory: "RunDirectory") -> None:
   if directory.learning_curve.exists():
     output.say(f"picture: {directory.learning_curve}")
   # A path with blanks, or none of our own, must survive the shell.
-  output.say(f"next: mmdrl watch {shlex.quote(str(path))} -o game.mp4")
+  words = ["mmdrl", "watch", str(path), "-o", "game.mp4"]
+  for module in configs.imported(config):
+    words += ["--import", module]
+  output.say(f"next: {shlex.join(words)}")
 
 
 def _show_files(outcome: "trainer.Outcome", directory: "RunDirectory") -> None:
