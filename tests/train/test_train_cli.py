@@ -73,14 +73,14 @@ def test_a_dry_run_tells_what_to_expect_and_writes_nothing(
 def test_the_end_of_training_says_what_comes_next(run, tmp_path, capsys):
   directory = run_directory.RunDirectory(run)
   outcome = trainer.Outcome(True, 320, 1.5, 2.5, 160)
-  train_command._show(outcome, directory)
+  train_command._show(outcome, directory, configs.Config())
   out = capsys.readouterr().out
   assert f"policy: {run}/export/320\ncurve: {run}/metrics.csv\n" in out
   assert f"picture: {run / 'learning_curve.png'}\n" in out
   assert f"best policy: {run}/export/160\n" in out
   assert out.endswith(f"next: mmdrl watch {run} -o game.mp4\n")
   blank = run_directory.RunDirectory(tmp_path / "my runs")
-  train_command._show(outcome, blank)
+  train_command._show(outcome, blank, configs.Config())
   out = capsys.readouterr().out
   assert "picture" not in out
   assert f"mmdrl watch '{tmp_path}/my runs' -o" in out

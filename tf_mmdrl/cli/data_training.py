@@ -1,7 +1,6 @@
 """`mmdrl train --data`: learns from logged episodes, without playing."""
 
 import argparse
-import pathlib
 from typing import TYPE_CHECKING, List
 
 from tf_mmdrl.cli import quiet
@@ -10,7 +9,7 @@ from tf_mmdrl.offline import opening
 from tf_mmdrl.train import config as configs
 
 if TYPE_CHECKING:
-  from tf_mmdrl.train import trainer
+  from tf_mmdrl.train import left_open, run_directory, trainer
 
 _UNKNOWN = "logged"  # the environment's name, if the data does not say it
 
@@ -36,13 +35,16 @@ def settings(args: argparse.Namespace) -> List[str]:
 
 
 def train(
-  args: argparse.Namespace, config: configs.Config, path: pathlib.Path
+  args: argparse.Namespace,
+  config: configs.Config,
+  directory: "run_directory.RunDirectory",
+  words: "left_open.Words",
 ) -> "trainer.Outcome":
   """Trains a run from its data; goes on where it stopped."""
   _check(args, config)
   with quiet.loading():
     from tf_mmdrl.offline import data_run, fitting, overview
-    from tf_mmdrl.train import run_directory, trainer
+    from tf_mmdrl.train import trainer
 
   data = overview.open_data(
     opening.open_dataset(config.replay.data), config.agent.gamma
@@ -57,9 +59,13 @@ def train(
       is_evaluated=args.env is not None,
     )
 
-  directory = run_directory.RunDirectory(path)
   return trainer.train(
-    config, directory, strict=args.strict, make=make, log=args.log
+    config,
+    directory,
+    strict=args.strict,
+    make=make,
+    log=args.log,
+    words=words,
   )
 
 

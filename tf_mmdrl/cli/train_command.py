@@ -179,8 +179,11 @@ def run(args: argparse.Namespace) -> int:
   if not config.replay.data:
     _require_actors(args, config)
   with quiet.loading():
-    from tf_mmdrl.train import factories, run_directory, trainer
+    from tf_mmdrl.train import factories, left_open, run_directory, trainer
 
+  directory = run_directory.RunDirectory(path, configs.imported(config))
+  words = left_open.Words(preset, _typed(args))
+  config = directory.as_left_open(config, words, notices.note)
   trainer.configure_process(config)
   if not config.replay.data:
     factories.check(config)
@@ -194,17 +197,21 @@ def run(args: argparse.Namespace) -> int:
   output.say(f"run: {path}")
   schedule = config.schedule
   if config.replay.data:
-    outcome = data_training.train(args, config, path)
-    return _ended(outcome, run_directory.RunDirectory(path), config)
+    outcome = data_training.train(args, config, directory, words)
+    return _ended(outcome, directory, config)
   if schedule.steps <= schedule.learning_starts:
     output.say(
       f"note: learning starts at step {schedule.learning_starts:,}, so nothing"
       " will be\nlearnt; set schedule.learning_starts or more steps"
     )
-  directory = run_directory.RunDirectory(path)
   with _actors(args, config) as hire:
     outcome = trainer.train(
-      config, directory, strict=args.strict, hire=hire, log=args.log
+      config,
+      directory,
+      strict=args.strict,
+      hire=hire,
+      log=args.log,
+      words=words,
     )
   return _ended(outcome, directory, config)
 
@@ -340,6 +347,14 @@ def _settings(args: argparse.Namespace) -> List[str]:
   if args.mixed_precision:
     given.append("system.mixed_precision=true")
   return [*given, *args.set]
+
+
+def _typed(args: argparse.Namespace) -> List[str]:
+  """The names of the settings that the flags give."""
+  names = [text.partition("=")[0].strip() for text in _settings(args)]
+  if args.data:
+    names += ["replay.data", "environment.name"]
+  return sorted(set(names))
 
 
 def _preset_for(env: Optional[str]) -> str:

@@ -22,7 +22,7 @@ from typing import (
 from tf_mmdrl import replay
 from tf_mmdrl.core import errors, run_records, whole_files
 from tf_mmdrl.core.run_files import RunFiles
-from tf_mmdrl.train import checkpoints
+from tf_mmdrl.train import checkpoints, left_open
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import machine as machines
 
@@ -126,11 +126,36 @@ class RunDirectory(RunFiles):
     horizon = config.schedule.horizon or before.horizon
     return config.replace(schedule={"horizon": horizon})
 
+  def as_left_open(
+    self,
+    config: configs.Config,
+    words: left_open.Words,
+    note: Callable[[str], None],
+  ) -> configs.Config:
+    """The configuration with what words leave open as the run began.
+
+    Args:
+      config: what the words stand for, completed.
+      words: what a user typed.
+      note: told of settings that have other defaults since then.
+
+    Returns:
+      The configuration; the same if there is no run here to go on with.
+    """
+    if not self.config_file.exists():
+      return config
+    before, description = self.config(), self.description()
+    if description.get("format", 1) < _FORMAT:
+      return config  # nothing goes on with it
+    then = left_open.of_record(description)
+    return left_open.as_begun(before.completed(), config, then, words, note)
+
   def open_for_training(
     self,
     config: configs.Config,
     *,
     strict: bool = False,
+    words: Optional[left_open.Words] = None,
     note: Callable[[str], None] = lambda text: None,
   ) -> Optional[configs.Config]:
     """Claims the directory, and writes or compares the configuration.
@@ -139,19 +164,21 @@ class RunDirectory(RunFiles):
       config: the config of the run.
       strict: whether to refuse a run that would go on with other bits, because
         another machine or another version computes it.
+      words: what the config was typed as, to be kept with it.
       note: told of it otherwise.
 
     Returns:
       The configuration that the run had before, if it goes on.
     """
     around = machines.surroundings()
-    before = None
+    before, old_words = None, None
     try:
       self.path.mkdir(parents=True, exist_ok=True)
       self._claim()
       if self.config_file.exists():
         config = self.as_begun(config)
         before = self.config().completed()
+        old_words = left_open.of_record(self.description())
         _require_same(self.as_begun(before), config)
         self._refuse_what_is_past(before.schedule.steps, config.schedule.steps)
         self._compare_bits(around, strict, note)
@@ -163,6 +190,7 @@ class RunDirectory(RunFiles):
       description = {
         "format": _FORMAT,
         "config": configs.to_json(config),
+        **left_open.record(old_words, words),
         **around,
       }
       text = json.dumps(description, indent=2) + "\n"

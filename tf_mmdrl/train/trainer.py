@@ -21,6 +21,7 @@ from tf_mmdrl.train import (
   devices,
   exporting,
   factories,
+  left_open,
   run_figures,
   videos,
 )
@@ -65,6 +66,7 @@ def train(
   hire: Optional[Hire] = None,
   log: Sequence[str] = (),
   make: Optional[Make] = None,
+  words: Optional[left_open.Words] = None,
 ) -> Outcome:
   """Trains until the last step or a signal; goes on where a run stopped.
 
@@ -77,6 +79,7 @@ def train(
       to stop, too.
     log: tools of `outside_loggers` that the metrics go to as well.
     make: makes the run's state, if it is not one that plays.
+    words: what the settings were typed as, if they were.
 
   Returns:
     How it ended.
@@ -92,7 +95,7 @@ def train(
     state = RunState(config, directory, hire(config, stop) if hire else None)
   try:
     before = directory.open_for_training(
-      config, strict=strict, note=notices.note
+      config, strict=strict, words=words, note=notices.note
     )
     state.restore(notices.warn, clean=True)
     _say_where(state, before)
