@@ -1,10 +1,12 @@
 """What the documentation says holds."""
 
 import argparse
+import ast
 import dataclasses
 import pathlib
 import re
 import shlex
+import subprocess
 
 import pytest
 
@@ -62,6 +64,52 @@ def test_links_lead_somewhere(path):
 
 
 _PAGES = [_DOCS.parent / "README.md", *sorted(_DOCS.rglob("*.md"))]
+
+
+def test_messages_are_in_the_fields_words():
+  """A distribution is no law, and a video no film."""
+  package = _DOCS.parent / "tf_mmdrl"
+  for path in package.rglob("*.py"):
+    for node in ast.walk(ast.parse(path.read_text())):
+      body = getattr(node, "body", None)
+      if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+        body[0].value = None  # a docstring, which users of commands do not read
+      text = getattr(node, "value", None)
+      if isinstance(node, ast.Constant) and isinstance(text, str):
+        wrong = re.search(r"\b(laws?|films?|beliefs?)\b", text)
+        assert not (wrong and " " in text), f"{path}:{node.lineno}: {text}"
+
+
+def test_commits_in_pages_are_in_the_repository():
+  """A figure is of a commit, which a reader can check out."""
+  root = _DOCS.parent
+  if not (root / ".git").exists():
+    pytest.skip("no repository")
+  git = ["git", "-C", str(root)]
+  shallow = [*git, "rev-parse", "--is-shallow-repository"]
+  if subprocess.check_output(shallow, text=True).strip() == "true":
+    pytest.skip("a repository without its history")
+  one = r"`?[0-9a-f]{7,40}\b`?"
+  cited = {
+    commit: path.name
+    for path in _PAGES
+    for some in re.findall(
+      rf"\bcommits?\s+({one}(?:(?:,| and|,? to)\s+{one})*)",
+      path.read_text(),
+      re.IGNORECASE,
+    )
+    for commit in re.findall(r"[0-9a-f]{7,40}", some)
+  }
+  assert len(cited) > 5
+  found = subprocess.run(
+    [*git, "cat-file", "--batch-check=%(objecttype)"],
+    input="".join(f"{commit}\n" for commit in cited),
+    capture_output=True,
+    text=True,
+    check=True,
+  ).stdout.splitlines()
+  wrong = [c for c, kind in zip(cited, found, strict=True) if kind != "commit"]
+  assert not wrong, {commit: cited[commit] for commit in wrong}
 
 
 def _blocks(path):

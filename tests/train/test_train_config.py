@@ -164,10 +164,11 @@ def test_the_paper_is_what_mmdqn_published():
   assert presets.get("published") == presets.get("paper")
 
 
-# What the papers print, by hand: learning rate, Adam's epsilon, particles,
+# The papers' hyperparameters, by hand, from the public configurations that
+# docs/algorithms/README.md names: learning rate, Adam's epsilon, particles,
 # frames before learning, frames between targets, last epsilon, epsilon of
 # evaluation, n of n-step returns.
-_PRINTED = {
+_PUBLISHED = {
   "c51": (0.00025, 0.0003125, 51, 200_000, 40_000, 0.01, 0.001, 1),
   # RMSProp's 0.01 as Adam's epsilon: sqrt(0.01) / 32.
   "dqn": (0.00025, 0.003125, 1, 200_000, 40_000, 0.1, 0.05, 1),
@@ -180,8 +181,8 @@ _PRINTED = {
 }
 
 
-@pytest.mark.parametrize("name", _PRINTED)
-def test_published_hyperparameters_are_those_in_print(name):
+@pytest.mark.parametrize("name", _PUBLISHED)
+def test_published_hyperparameters_are_those_of_public_configurations(name):
   config = presets.get("published", name)
   schedule, optimizer = config.schedule, config.optimizer
   found = (
@@ -194,7 +195,7 @@ def test_published_hyperparameters_are_those_in_print(name):
     config.evaluation.epsilon,
     config.agent.n_step,
   )
-  assert found == _PRINTED[name]
+  assert found == _PUBLISHED[name]
   assert config.agent.name == name and config.agent.unit == "1"
   assert config.replay.capacity == 1_000_000
   assert (schedule.batch_size, schedule.steps_per_update) == (32, 4)
@@ -202,7 +203,7 @@ def test_published_hyperparameters_are_those_in_print(name):
 
 
 def test_those_with_published_hyperparameters_are_known():
-  assert sorted(algorithms.published_names()) == sorted(_PRINTED)
+  assert sorted(algorithms.published_names()) == sorted(_PUBLISHED)
 
 
 def test_published_hyperparameters_win_over_what_choosing_the_agent_makes():

@@ -98,5 +98,5 @@ def _cut_off(data: Data, size: Optional[float]) -> List[str]:
   return [
     f"{cut:,} of {len(data.returns):,} episodes were cut off; importance"
     " weights take their returns as they are, the fitted and the doubly"
-    " robust law go on from their last states."
+    " robust distribution go on from their last states."
   ]

@@ -128,8 +128,9 @@ def _solve(
       break
   else:
     notices.warn(
-      f"the neighbours' law still changed after {_SWEEPS:,} sweeps: it is not"
-      " the fixed point; lower --gamma, or leave neighbours out of --estimators"
+      f"the neighbours' distribution still changed after {_SWEEPS:,} sweeps: it"
+      " is not the fixed point; lower --gamma, or leave neighbours out of"
+      " --estimators"
     )
   return np.broadcast_to(grid, weights.shape), weights
 

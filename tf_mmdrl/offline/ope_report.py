@@ -258,7 +258,7 @@ def _report(
   ]
   notes = [
     about,
-    "The fitted law has an interval only with --refits, which fits to"
+    "The fitted distribution has an interval only with --refits, which fits to"
     " bootstrapped episodes again.",
     *(
       f"{each.name}: {text}"
