@@ -350,8 +350,17 @@ def test_noise_does_not_reach_fqfs_fractions():
       "an implicit head is wanted",
     ),
     (
-      lambda: family.make("qrdqn", agent_class=agents.C51Agent).loss(_batch()),
-      r"heads.categorical\(51\)",
+      lambda: family.make("qrdqn", agent_class=agents.C51Agent),
+      r"C51Agent learns weights of fixed returns, got ReturnNetwork, whose head"
+      r" gives particles that move; use .*heads.categorical\(51\)",
+    ),
+    *(
+      (
+        lambda agent=agent: family.make("c51", agent_class=agent),
+        "Agent learns where particles lie, got ReturnNetwork, whose head gives"
+        " weights of fixed returns; use ParticleNetwork",
+      )
+      for agent in (agents.MMDQNAgent, agents.QRDQNAgent)
     ),
     (
       lambda: family.make(

@@ -183,7 +183,18 @@ def test_a_number_stays():
 
 @pytest.mark.parametrize(
   "unit",
-  [0, -1.0, 1e-50, "large", None, float("nan"), "auto:", "auto:-2", "auto:x"],
+  [
+    0,
+    True,
+    -1.0,
+    1e-50,
+    "large",
+    None,
+    float("nan"),
+    "auto:",
+    "auto:-2",
+    "auto:x",
+  ],
 )
 def test_a_bad_unit_is_said(unit):
   with pytest.raises(errors.UserError, match="unit must be 'auto', 'auto:X'"):

@@ -4,7 +4,7 @@ Reinforcement Learning", 2017; Algorithm 1.
 
 import dataclasses
 
-from tf_mmdrl.agents import base
+from tf_mmdrl.agents import base, checks
 from tf_mmdrl.core import algorithms, settings
 from tf_mmdrl.losses import CrossEntropyLoss
 from tf_mmdrl.networks import heads
@@ -27,6 +27,11 @@ class C51Agent(base.ReturnDistributionAgent):
       **options: those of the base class.
     """
     super().__init__(*args, loss=CrossEntropyLoss(), **options)
+
+  def _check_network(self, net):
+    checks.check_atoms(
+      net, type(self).__name__, self.network_example, wanted=True
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -86,6 +86,31 @@ def check_network(net: network.Network, agent: str, *, implicit: bool) -> None:
     )
 
 
+def check_atoms(
+  net: network.Network, agent: str, example: str, *, wanted: bool
+) -> None:
+  """Raises unless a network's returns are fixed atoms, or are not.
+
+  A network of one's own, whose head is not known, is taken as it is.
+
+  Args:
+    net: the network.
+    agent: the class the user typed.
+    example: what makes a network for it.
+    wanted: whether the agent learns weights of fixed returns, as C51 does; the
+      others move particles, and fixed ones have no gradient.
+  """
+  head = getattr(net, "head", None)
+  if head is None or hasattr(head, "support") == wanted:
+    return
+  learns = "weights of fixed returns" if wanted else "where particles lie"
+  gives = "particles that move" if wanted else "weights of fixed returns"
+  raise errors.UserError(
+    f"{agent} learns {learns}, got {type(net).__name__}, whose head gives"
+    f" {gives}; use {example}"
+  )
+
+
 def check_target(
   net: network.Network, target: network.Network, agent: str
 ) -> None:

@@ -5,7 +5,7 @@ Learning via Moment Matching", AAAI 2021; Algorithm 3.
 import dataclasses
 from typing import Any, Dict, Optional, Union
 
-from tf_mmdrl.agents import base
+from tf_mmdrl.agents import base, checks
 from tf_mmdrl.core import algorithms, settings
 from tf_mmdrl.losses import MMDLoss
 from tf_mmdrl.networks import heads
@@ -76,6 +76,11 @@ class MMDQNAgent(base.ReturnDistributionAgent):
       loss=mmd_loss(kernel, jit_compile),  # Algorithm 1, output
       jit_compile=jit_compile,
       **options,
+    )
+
+  def _check_network(self, net):
+    checks.check_atoms(
+      net, type(self).__name__, self.network_example, wanted=False
     )
 
 

@@ -5,7 +5,7 @@ Regression", 2018; Algorithm 1.
 import dataclasses
 from typing import Any, Dict
 
-from tf_mmdrl.agents import base
+from tf_mmdrl.agents import base, checks
 from tf_mmdrl.core import algorithms, settings
 from tf_mmdrl.losses import QuantileHuberLoss
 from tf_mmdrl.networks import heads
@@ -26,6 +26,11 @@ class QRDQNAgent(base.ReturnDistributionAgent):
       **options: those of the base class.
     """
     super().__init__(*args, loss=QuantileHuberLoss(kappa), **options)
+
+  def _check_network(self, net):
+    checks.check_atoms(
+      net, type(self).__name__, self.network_example, wanted=False
+    )
 
 
 def kappa_setting() -> Any:

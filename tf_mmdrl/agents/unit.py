@@ -10,6 +10,7 @@ PopArt (van Hasselt et al., "Learning values across many orders of magnitude",
 2016) changes its scale in the same way, at every update and up to rounding.
 """
 
+import math
 from typing import Iterable, Optional, Tuple, Union
 
 import numpy as np
@@ -232,7 +233,7 @@ def change(
 
 def _number(text, unit) -> float:
   try:
-    number = float(text)
+    number = math.nan if isinstance(text, bool) else float(text)
     if 2.0**-_LARGEST_EXPONENT <= number <= 2.0**_LARGEST_EXPONENT:
       return number
   except (TypeError, ValueError):
