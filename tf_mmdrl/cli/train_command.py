@@ -15,7 +15,7 @@ from tf_mmdrl.cli import (
   parsing,
   quiet,
 )
-from tf_mmdrl.core import algorithms, errors
+from tf_mmdrl.core import algorithms, errors, notices
 from tf_mmdrl.environments import names
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import outside_loggers, presets
