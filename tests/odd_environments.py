@@ -1,9 +1,9 @@
 """Small environments that keep their state in every place there is.
 
 Each kind is a class with one `keep`: it returns a number that depends on what
-was kept before, and changes it. `make` puts some together to an environment
-whose rewards are those numbers; each call makes new classes, as a new process
-would.
+was kept before, and changes it; some change it in `reset` alone. `make` puts
+some together to an environment whose rewards are those numbers; each call makes
+new classes, as a new process would.
 """
 
 import collections
@@ -341,7 +341,7 @@ def kinds():
 
 
 GLOBAL = {"number": 0}
-KINDS = sorted([*kinds(), "global", "unseeded"])
+GENERATOR = np.random.default_rng()
 
 
 class _Global:
@@ -359,6 +359,72 @@ class _Unseeded:
     return action + np.random.random()
 
 
+class _InReset:
+  """Changes what it keeps at the beginning of an episode only."""
+
+  def reset(self):
+    """Draws a number for the episode."""
+    self.number = self.draw()
+
+  def keep(self, action):
+    return self.number * (action + 1)
+
+
+class _ResetGlobal(_InReset):
+  def draw(self):
+    GLOBAL["number"] += 1
+    return GLOBAL["number"]
+
+
+class _ResetNumpy(_InReset):
+  def draw(self):
+    return np.random.random()
+
+
+class _ResetPython(_InReset):
+  def draw(self):
+    return random.random()
+
+
+class _ResetModule(_InReset):
+  def draw(self):
+    return GENERATOR.random()
+
+
+def _reset_space():
+  """A class whose objects share a space, and draw from it."""
+
+  class ResetSpace(_InReset):
+    space = gymnasium.spaces.Box(0, 1, [], np.float64)
+
+    def draw(self):
+      return self.space.sample()
+
+  return ResetSpace()
+
+
+_UNSEEN = {
+  "global": _Global,
+  "unseeded": _Unseeded,
+  "reset_global": _ResetGlobal,
+  "reset_numpy": _ResetNumpy,
+  "reset_python": _ResetPython,
+  "reset_module": _ResetModule,
+  "reset_space": _reset_space,
+}
+KINDS = sorted([*kinds(), *_UNSEEN])
+# What no walk through attributes can see, and what of it no seed reaches: the
+# name of the generator that it draws from.
+UNSEEN = frozenset(_UNSEEN)
+UNSEEDED = {
+  "unseeded": "numpy.random",
+  "reset_numpy": "numpy.random",
+  "reset_python": "random",
+  "reset_module": "odd_environments.GENERATOR",
+  "reset_space": "ResetSpace.space",
+}
+
+
 class Odd(gymnasium.Env):
   """Its rewards show what its parts keep."""
 
@@ -370,8 +436,11 @@ class Odd(gymnasium.Env):
     self.steps = 0
 
   def reset(self, *, seed=None, options=None):
-    """Begins an episode; what is kept stays."""
+    """Begins an episode; what is kept stays, but for those that reset it."""
     super().reset(seed=seed)
+    for part in self.kept.values():
+      if isinstance(part, _InReset):
+        part.reset()
     return np.array([float(self.steps)]), {}
 
   def step(self, action):
@@ -384,6 +453,10 @@ class Odd(gymnasium.Env):
 
 def make(names):
   """A new environment, as a new process would make it."""
+  global GENERATOR
   GLOBAL["number"] = 0
-  made = {**kinds(), "global": _Global, "unseeded": _Unseeded}
+  GENERATOR = np.random.default_rng()
+  np.random.seed()
+  random.seed()
+  made = {**kinds(), **_UNSEEN}
   return Odd({name: made[name]() for name in names})

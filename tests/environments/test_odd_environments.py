@@ -30,8 +30,8 @@ _CAPTURED = {
   "phase",
   "turns",
 }
-# What no walk through attributes can see; `ExactEnvironment` finds it out.
-_UNSEEN = {"global", "unseeded"}
+# What a walk through attributes can see; `ExactEnvironment` finds out the rest.
+_SEEN = sorted(set(odd_environments.KINDS) - odd_environments.UNSEEN)
 
 
 def _wrap(names):
@@ -74,7 +74,7 @@ _ACTIONS = np.random.RandomState(1).randint(2, size=40)
 
 
 @pytest.mark.parametrize("past", [17, 18])  # an odd and an even state
-@pytest.mark.parametrize("name", sorted(set(odd_environments.KINDS) - _UNSEEN))
+@pytest.mark.parametrize("name", _SEEN)
 def test_each_kind_resumes_or_is_refused_by_name(name, past):
   taken = _resumes([name], _ACTIONS[:past], _ACTIONS[past:])
   assert taken == (name in _CAPTURED)
@@ -83,7 +83,7 @@ def test_each_kind_resumes_or_is_refused_by_name(name, past):
 @hypothesis.settings(max_examples=200, deadline=None)
 @hypothesis.given(
   st.lists(
-    st.sampled_from(sorted(set(odd_environments.KINDS) - _UNSEEN)),
+    st.sampled_from(_SEEN),
     min_size=1,
     max_size=6,
     unique=True,

@@ -1,11 +1,14 @@
 """Environments that go on exactly where they were, or say that they cannot."""
 
 import json
+import re
 
+import hypothesis
 import numpy as np
 import odd_environments
 import pytest
 from gymnasium import vector
+from hypothesis import strategies as st
 
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
@@ -37,7 +40,10 @@ def _saved(state):
 
 @pytest.mark.parametrize("past", [0, 17])
 @pytest.mark.parametrize(
-  "name", sorted(set(odd_environments.KINDS) - {"unseeded"})
+  "name",
+  sorted(
+    set(odd_environments.KINDS) - {"reset_global", *odd_environments.UNSEEDED}
+  ),
 )
 def test_every_kind_goes_on_exactly(name, past):
   """By its state or by its actions, and saving does not change the run."""
@@ -74,7 +80,8 @@ def test_what_was_otherwise_on_the_way_is_found_out():
 
 
 def test_what_no_attribute_shows_is_found_out_before_the_run():
-  assert "two plays" in _exact("global").replayed_because
+  because = "depends on odd_environments.GLOBAL, which others share"
+  assert because in _exact("global").replayed_because
   assert _exact("attribute").replayed_because is None
 
 
@@ -104,14 +111,14 @@ def test_what_was_played_is_played_again_few_times_only():
   played = []
   step = env._environment.step
   env._environment.step = lambda actions: (played.append(1), step(actions))[1]
-  for actions in np.resize(_ACTIONS, [200, 1]):
+  for actions in np.resize(_ACTIONS, [100, 1]):
     env.step(actions)
     before = len(played)
     assert "probe" in env.state().plain
-    assert len(played) - before <= 16 + len(env._record)
-  # 200 steps, 16 of the probes of each state, and records of 1, 2, 4, ...
-  assert len(played) <= 200 + 200 * 16 + 2 * 200
-  assert env._compared == 128
+    assert len(played) - before <= 24 + len(env._record)
+  # 100 steps, 24 of the probes of each state, and records of 1, 2, 4, ...
+  assert len(played) <= 100 + 100 * 24 + 2 * 100
+  assert env._compared == 64
 
 
 def test_an_environment_without_a_seed_is_found_out_and_may_start_over():
@@ -197,3 +204,88 @@ def test_with_fresh_episodes_nothing_is_probed():
   before = odd_environments.GLOBAL["number"]
   assert "inexact" in env.state().plain
   assert odd_environments.GLOBAL["number"] == before
+
+
+@pytest.mark.parametrize("name", sorted(odd_environments.UNSEEN))
+def test_what_no_attribute_shows_is_named_before_the_run(name):
+  """Also where it shows at the beginning of an episode only."""
+  wanted = odd_environments.UNSEEDED.get(name, "odd_environments.GLOBAL")
+  assert re.search(rf"\b{re.escape(wanted)}\b", _exact(name).replayed_because)
+
+
+def test_a_generator_that_others_share_is_noticed_late():
+  """A probe is short; what it does not reach is seen when it is played."""
+  env = _exact("attribute")
+  assert env.replayed_because is None
+  with env.noticing():
+    _play(env, _ACTIONS[:5])
+  assert "probe" in env.state().plain and env.problem is None
+  np.random.random()  # somebody else draws
+  with env.noticing():
+    _play(env, _ACTIONS[:5])
+    np.random.random()
+  state = _saved(env.state())
+  assert "depends on numpy.random" in env.problem
+  with pytest.raises(errors.UserError, match="on numpy.random.*fresh"):
+    _exact("attribute").set_state(state)
+
+
+def test_who_seeds_the_shared_generator_goes_on_exactly():
+  """Its actions lead back to where the generator was, and that is compared."""
+
+  class Seeding(odd_environments.Odd):
+    def reset(self, *, seed=None, options=None):
+      if seed is not None:
+        np.random.seed(seed)
+      return super().reset(seed=seed, options=options)
+
+  def make(period=1000):
+    kept = odd_environments.make(["reset_numpy"]).kept
+    env = vector.SyncVectorEnv([lambda: Seeding(kept)])
+    wrapped = environments.GymnasiumWrapper(env, seed=0)
+    return ExactEnvironment(wrapped, period)
+
+  cut = make()
+  assert "numpy.random" in cut.replayed_because
+  _play(cut, _ACTIONS[:17])
+  state = _saved(cut.state())
+  expected = _play(cut, _ACTIONS[17:])
+  resumed = make()
+  resumed.set_state(state)
+  assert _play(resumed, _ACTIONS[17:]) == expected
+  np.random.random()  # as an evaluation in such an environment would
+  moved = _saved(resumed.state())
+  with pytest.raises(errors.UserError, match="depends on numpy.random"):
+    make().set_state(moved)
+
+
+@hypothesis.settings(max_examples=50, deadline=None)
+@hypothesis.given(
+  st.lists(
+    st.sampled_from(odd_environments.KINDS), min_size=1, max_size=4, unique=True
+  ),
+  st.integers(0, 40),
+)
+def test_any_environment_goes_on_exactly_or_is_refused_by_name(names, past):
+  cut = _exact(*names)
+  with cut.noticing():
+    _play(cut, _ACTIONS[:past])
+  state = _saved(cut.state())
+  expected = _play(cut, _ACTIONS[past:])
+  resumed = _exact(*names)
+  unseeded = [
+    source
+    for name, source in odd_environments.UNSEEDED.items()
+    if name in names
+  ]
+  try:
+    resumed.set_state(state)
+  except errors.UserError as error:
+    # A new process that begins at a checkpoint begins one more episode.
+    moved = ["odd_environments.GLOBAL"] if "reset_global" in names else []
+    sources = map(re.escape, unseeded or moved)
+    assert re.search(rf"\b({'|'.join(sources)})\b", str(error)), error
+    assert unseeded or moved
+  else:
+    assert not unseeded
+    assert _play(resumed, _ACTIONS[past:]) == expected

@@ -1,8 +1,10 @@
 """An actor: by which weights, chance and numbers it plays, and its scores."""
 
+import gymnasium
 import numpy as np
 import pytest
 import tensorflow as tf
+import train_fixtures
 from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl.core import errors
@@ -112,3 +114,39 @@ def test_bad_numbers_are_named(name, bad):
   values[1] = bad
   with pytest.raises(errors.UserError, match=f"the {name} {bad} at step 7"):
     actors._check(good._replace(**{name: values}), 7)
+
+
+class _DrawsLate(gymnasium.Env):
+  """Draws from NumPy's own generator, from its hundredth step on."""
+
+  observation_space = gymnasium.spaces.Box(-1.0, 1.0, [2], np.float32)
+  action_space = gymnasium.spaces.Discrete(2)
+
+  def __init__(self):
+    self.steps = 0
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    return np.zeros(2, np.float32), {}
+
+  def step(self, action):
+    self.steps += 1
+    if self.steps > 100:
+      np.random.random()
+    return np.zeros(2, np.float32), 0.0, False, False, {}
+
+
+gymnasium.register("DrawsLate-v0", entry_point=_DrawsLate)
+
+
+def test_what_is_drawn_without_a_seed_is_noticed_as_it_plays(make_state):
+  state = make_state("environment.name=DrawsLate-v0")
+  (actor,) = state.actors
+  train_fixtures.play(state, 90)
+  actor.save(state.slots[0])
+  assert actor.problem is None
+  train_fixtures.play(state, 20)
+  saved, environment = actor.save(state.slots[0])
+  assert "depends on numpy.random" in actor.problem
+  with pytest.raises(errors.UserError, match="depends on numpy.random.*fresh"):
+    actor.restored(saved, environment)

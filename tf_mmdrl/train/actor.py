@@ -142,17 +142,18 @@ class Actor:
     games = _Games(state.running.copy())
     trajectories: List[trajectory.Trajectory] = []
     try:
-      for epsilon in epsilons.tolist():
-        if environment.is_due:
-          trajectories.append(self._start_afresh())
-          games.cut()
-        time_step = environment.time_step
-        actions = player(time_step, epsilon, step)
-        next_step = environment.step(actions)
-        _check(next_step, step)
-        trajectories.append(_joined(time_step, actions, next_step))
-        step += batch
-        games.add(next_step, environment.raw_reward, step - state.step)
+      with environment.noticing():
+        for epsilon in epsilons.tolist():
+          if environment.is_due:
+            trajectories.append(self._start_afresh())
+            games.cut()
+          time_step = environment.time_step
+          actions = player(time_step, epsilon, step)
+          next_step = environment.step(actions)
+          _check(next_step, step)
+          trajectories.append(_joined(time_step, actions, next_step))
+          step += batch
+          games.add(next_step, environment.raw_reward, step - state.step)
     except checked.MisbehavedError as error:
       raise checked.MisbehavedError(
         f"{error}, at step {step}; the last checkpoint is whole: mend the"

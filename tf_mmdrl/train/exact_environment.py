@@ -11,16 +11,28 @@ steps of them.
 
 Neither is taken on trust. A saved state goes with a digest of a short probe,
 which was played from it and undone; actions go with a digest of what they led
-to. Both are compared after a restore. What the run has played since a saved
-state is played again from there, too, before the first checkpoints: that shows
-what no attribute holds and a short probe does not reach. Where they differ the
-run does not go on, unless with fresh episodes, if its user says so.
+to. Both are compared after a restore. A probe begins new episodes, too, which
+is where many environments draw. What the run has played since a saved state is
+played again from there before the first checkpoints: that shows what no
+attribute holds and a short probe does not reach. And generators that others
+share, as NumPy's own is, are looked at before and after all that is played.
+Where anything differs the run does not go on, unless with fresh episodes, if
+its user says so.
 """
 
 import contextlib
 import hashlib
 import json
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import (
+  Any,
+  Dict,
+  Iterable,
+  Iterator,
+  List,
+  NamedTuple,
+  Optional,
+  Set,
+)
 
 import numpy as np
 from tf_agents.specs import array_spec
@@ -29,10 +41,12 @@ from tf_agents.trajectories import time_step as ts
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
 from tf_mmdrl.environments import checked, snapshot
+from tf_mmdrl.environments.snapshot import sharing
 from tf_mmdrl.train import courses
 
 _ACTIONS_KEPT = 256  # before the state is saved anew, if it can be
-_PROBE = 8  # steps
+_PROBE = 8  # steps of the episodes under way
+_PROBE_NEW = 4  # and of new ones
 _DIFFERS = "two plays of the same actions from the same state differed"
 
 
@@ -98,6 +112,8 @@ class ExactEnvironment:
     self._is_cut = False
     self._first = ""  # the state of a new process, as text
     self._unplayed: Optional[EnvironmentState] = None
+    self._generators = {} if self._fresh else sharing.generators(environment)
+    self._depends_on: Set[str] = set()  # the names of what others share, too
     self.problem: Optional[str] = None
     self.time_step: ts.TimeStep = environment.reset()
     self.raw_reward = environment.raw_reward
@@ -136,6 +152,19 @@ class ExactEnvironment:
     for actions in record[:count]:
       self.step(actions)
 
+  @contextlib.contextmanager
+  def noticing(self) -> Iterator[None]:
+    """While entered, who draws from generators that others share is noticed.
+
+    For all that a run plays; to look costs as much as a few steps.
+    """
+    before = sharing.states(self._generators)
+    try:
+      yield
+    finally:
+      after = sharing.states(self._generators)
+      self._depends_on.update(n for n in after if after[n] != before[n])
+
   def step(self, actions: np.ndarray) -> ts.TimeStep:
     """Steps all environments, [B] actions."""
     self._unplayed = None
@@ -168,8 +197,12 @@ class ExactEnvironment:
     actions = np.array(record, spec.dtype).reshape(shape)
     if self.replayed_because is not None:
       plain["arrived"] = self._arrived()
+      if self._depends_on:
+        plain["shared"] = self._shared(self._depends_on)
     elif self._fresh:
       plain["inexact"] = "it was saved with environment.resume=fresh"
+    elif self._depends_on:
+      self.problem = plain["inexact"] = self._what_it_depends_on()
     else:
       plain.update(self._proven_state())
     return EnvironmentState(plain, actions)
@@ -212,30 +245,50 @@ class ExactEnvironment:
     """Why the state cannot be saved, if it cannot; nothing else changes."""
     try:
       self._first = json.dumps(self._environment.get_state())
-      self._probe()
+      with self.noticing():
+        self._probe()
       found = self._proven_state()
       self._environment.set_state(json.loads(self._first))
     except errors.UserError as error:
-      return str(error)
-    finally:
-      self._is_cut, self.problem = False, None
+      found = {"inexact": str(error)}
+    self._is_cut, self.problem = False, None
+    if "inexact" in found:
+      self._look_outside()
+    if self._depends_on:
+      return self._what_it_depends_on()
     self.time_step = self._environment.current_time_step()
     return found.get("inexact")
 
+  def _look_outside(self) -> None:
+    """Finds out what the environment changes that is none of its attributes."""
+    found = sharing.changes(self._environment, self._probe)
+    self._depends_on.update(found)
+
+  def _what_it_depends_on(self) -> str:
+    names = ", ".join(sorted(self._depends_on))
+    return f"it depends on {names}, which others share"
+
+  def _shared(self, names: Iterable[str]) -> Dict[str, str]:
+    """Digests of what others share, by name."""
+    return sharing.digests(self._environment, names)
+
   def _proven_state(self) -> Dict[str, Any]:
-    """`state` and a digest of its `probe`, or why it is `inexact`."""
+    """`state` and digests of a probe of it, or why it is `inexact`."""
     environment = self._environment
     try:
       # As text, because the order of its entries must be kept.
       text = json.dumps(environment.get_state())
-      probes = [] if self._leads_here_again() else ["another course"]
+      probes: List[Dict[str, str]] = []
+      if not self._leads_here_again():
+        probes.append({})  # another course than any probe's
       environment.set_state(json.loads(text))
       for _ in range(2):
         probes.append(self._probe())
         # From where a new process would begin.
         environment.set_state(json.loads(self._first))
         environment.set_state(json.loads(text))
-      self.problem = None if len(set(probes)) == 1 else _DIFFERS
+      same = all(probe == probes[0] for probe in probes)
+      self.problem = None if same else _DIFFERS
     except errors.UserError as error:
       self.problem = str(error)
     if self.problem is not None:
@@ -244,7 +297,7 @@ class ExactEnvironment:
     return {
       "state": text,
       "arrived": courses.digest(self.time_step),
-      "probe": probes[0],
+      **probes[0],
     }
 
   def _leads_here_again(self) -> bool:
@@ -268,16 +321,32 @@ class ExactEnvironment:
     same = courses.digest(time_step) == courses.digest(self.time_step)
     return same and course == self._course
 
-  def _probe(self) -> str:
-    """A digest of what some fixed actions lead to; they are played."""
-    random, spec = np.random.RandomState(0), self._environment.action_spec()
+  def _probe(self) -> Dict[str, str]:
+    """Digests of what some fixed actions lead to; they are played.
+
+    Returns:
+      `probe`, in the episodes under way; `new_episodes`, in new ones.
+    """
+    environment, random = self._environment, np.random.RandomState(0)
+    first = self._digest_of(_PROBE, random)
+    try:
+      begun = courses.digest(environment.reset())
+    except checked.MisbehavedError as error:
+      begun = str(error)
+    new = self._digest_of(_PROBE_NEW, random)
+    return {"probe": first, "new_episodes": f"{begun} {new}"}
+
+  def _digest_of(self, num_steps: int, random: np.random.RandomState) -> str:
+    """Plays some steps of random actions; a digest of what they led to."""
+    environment, spec = self._environment, self._environment.action_spec()
     seen = hashlib.sha256()
     try:
-      for _ in range(_PROBE):
-        outer = (self._environment.batch_size,)
-        actions = array_spec.sample_spec_nest(spec, random, outer)
-        seen.update(courses.digest(self._environment.step(actions)).encode())
-        reward = self._environment.raw_reward
+      for _ in range(num_steps):
+        actions = array_spec.sample_spec_nest(
+          spec, random, (environment.batch_size,)
+        )
+        seen.update(courses.digest(environment.step(actions)).encode())
+        reward = environment.raw_reward
         seen.update(np.ascontiguousarray(reward).tobytes())
     except checked.MisbehavedError as error:  # it would in the run, too
       seen.update(str(error).encode())
@@ -295,7 +364,8 @@ class ExactEnvironment:
       return
     if courses.digest(self.time_step) != plain["arrived"]:
       raise _inexact("its observation is another than when it was saved")
-    if self._probe() != plain["probe"]:
+    probe = self._probe()
+    if any(probe[name] != plain[name] for name in probe.keys() & plain.keys()):
       raise _inexact("the same actions lead elsewhere than when it was saved")
     environment.set_state(json.loads(state))
     self.time_step = environment.current_time_step()
@@ -303,11 +373,22 @@ class ExactEnvironment:
   def _play_again(self, state: EnvironmentState) -> None:
     if self.replayed_because is None:
       self.replayed_because = "it could not when the run began"
-    self._rebuild(state.plain["boundary"])
-    for actions in state.actions:
-      self.step(actions)
+    with self.noticing():
+      self._rebuild(state.plain["boundary"])
+      for actions in state.actions:
+        self.step(actions)
+    before = state.plain.get("shared", {})
+    self._depends_on.update(before)
     if state.plain.get("arrived", self._arrived()) != self._arrived():
-      raise _inexact("the same actions led elsewhere than before")
+      why = self.replayed_because
+      if self._depends_on:
+        why = self._what_it_depends_on()
+      raise _inexact(
+        f"the same actions led elsewhere than before; they were kept because"
+        f" {why}"
+      )
+    if self._shared(before) != before:
+      raise _inexact(self._what_it_depends_on())
 
   def _start_over(self, state: EnvironmentState) -> None:
     """Begins new episodes at the next step, after the one that was saved."""

@@ -104,12 +104,15 @@ def function_state(function: Any) -> Iterator[tuple[str, Any]]:
       yield name, value
 
 
+def may_keep(kind: type) -> bool:
+  """Whether a class itself may keep what changes how an environment goes on."""
+  package = module_of(kind).split(".")[0]
+  return package not in sys.stdlib_module_names and package not in _STATELESS
+
+
 def shared_values(kind: type) -> Iterator[tuple[str, Any]]:
   """What a class and its bases keep that may change: names and values."""
-  for base in kind.__mro__:
-    package = module_of(base).split(".")[0]
-    if package in sys.stdlib_module_names or package in _STATELESS:
-      continue
+  for base in filter(may_keep, kind.__mro__):
     for name, value in vars(base).items():
       if not name.startswith("__") and name != "_abc_impl":
         yield from _shared_value(f"{base.__qualname__}.{name}", value)
