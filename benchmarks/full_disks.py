@@ -163,8 +163,54 @@ def _attack_report(report: _Written, at: str):
   return int(lost), int(silent), tracebacks
 
 
+def _attack_new(command: _Written, at: str):
+  """Returns lost, silent, tracebacks; of what was new nothing may be left."""
+  shutil.rmtree(command.place, ignore_errors=True)
+  done = command.with_full_disk(at)
+  left = command.place.exists()
+  after = command.with_room()
+  lost = left or after.code != 0
+  silent = not done.refused
+  tracebacks = done.traceback + after.traceback
+  if lost or silent or tracebacks:
+    attacked.complain(f"full from {at} on, left: {left}", done)
+    attacked.complain("with room again", after)
+  return int(lost), int(silent), tracebacks
+
+
+def _others(run: pathlib.Path, new: pathlib.Path) -> Dict[str, List[str]]:
+  """Commands that write to a folder which they make, or are given empty."""
+  return {
+    "record": ["record", str(run), "-o", str(new / "data"), "--episodes", "4"],
+    "export": ["export", str(run), "-o", str(new)],
+    "report": ["report", str(run), "-o", str(new)],
+  }
+
+
+def _attack_video(disk: pathlib.Path, run: pathlib.Path, suffix: str, log):
+  """As `_attack_new`; the disk is full before the command begins."""
+  path = disk / f"game{suffix}"
+  words = ["watch", str(run), "-o", str(path), "--max-steps", "4"]
+  fill(disk)
+  done = attacked.run(words, log)
+  left = path.exists() or any(disk.glob("*.tmp"))
+  (disk / _FILLER).unlink()
+  after = attacked.run(words, log)
+  lost = left or after.code != 0
+  silent = not done.refused
+  tracebacks = done.traceback + after.traceback
+  if lost or silent or tracebacks:
+    attacked.complain(f"a video, left: {left}", done)
+    attacked.complain("with room again", after)
+  path.unlink(missing_ok=True)
+  return int(lost), int(silent), tracebacks
+
+
 def attack(number: int, known: Known) -> Found:
-  """Fills the disk at that many writes, a fifth of them of reports."""
+  """Fills the disk at that many writes, a fifth of them of reports.
+
+  Then at a fifth as many of each other command that writes, and for videos.
+  """
   with small_disk() as disk, tempfile.TemporaryDirectory() as folder:
     log = pathlib.Path(folder, "log")
     words = attacked.train(
@@ -176,14 +222,30 @@ def attack(number: int, known: Known) -> Found:
     run_writes = run.writes()
     wanted = attacked.wanted_fingerprint(run.place, log)
     reports = max(1, number // _REPORTS)
+    more = number + 3 * reports + 2
     for at in damaged_runs.spread(report.writes(), reports):
       if (key := f"report/{at}") not in known:
         yield key, _attack_report(report, at)
-        attacked.progress("full disk", len(known) - 1, number, key)
+        attacked.progress("full disk", len(known) - 1, more, key)
     for at in damaged_runs.spread(run_writes, number - reports):
       if at not in known:
         yield at, _attack_run(run, at, wanted, log)
-        attacked.progress("full disk", len(known) - 1, number, at)
+        attacked.progress("full disk", len(known) - 1, more, at)
+    new = disk / "new"
+    for name, words in _others(run.place, new).items():
+      done = [key for key in known if key.startswith(f"{name}: ")]
+      if len(done) == reports:
+        continue
+      other = _Written(disk, log, "new", words)
+      shutil.rmtree(new, ignore_errors=True)
+      for at in damaged_runs.spread(other.writes(), reports):
+        if (key := f"{name}: {at}") not in known:
+          yield key, _attack_new(other, at)
+          attacked.progress("full disk", len(known) - 1, more, key)
+    for suffix in (".gif", ".mp4"):
+      if (key := f"watch: {suffix}") not in known:
+        yield key, _attack_video(disk, run.place, suffix, log)
+        attacked.progress("full disk", len(known) - 1, more, key)
 
 
 def row(known: Known) -> Row:

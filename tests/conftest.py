@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import os
+import subprocess
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -45,3 +46,19 @@ def forget_graphs():
   gc.collect()
   if sys.platform == "linux":
     ctypes.CDLL("libc.so.6").malloc_trim(0)  # glibc keeps what is freed
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+  """Makes a disk of so many kB; only the superuser may."""
+  disk = tmp_path / "disk"
+  disk.mkdir()
+
+  def mount(size):
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "none", str(disk)]
+    if subprocess.run(command, capture_output=True).returncode:
+      pytest.skip("a small disk cannot be mounted here")
+    return disk
+
+  yield mount
+  subprocess.run(["umount", "-l", str(disk)], capture_output=True)

@@ -1,5 +1,7 @@
 """`mmdrl record`: what policies do, with the probabilities of their actions."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,18 @@ def test_nothing_is_overwritten_or_left_half_made(tmp_path, capsys):
   assert _record(tmp_path / "new", "nowhere") == main.EXIT_BAD_INPUT
   assert "there is no policy 'nowhere'" in capsys.readouterr().err
   assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+@pytest.mark.parametrize("size", [8, 32])  # at the end, and on the way
+def test_a_data_set_that_does_not_fit_is_not_there(small_disk, capfd, size):
+  """HDF5 would end the process; the line is all that is said."""
+  disk = small_disk(size)
+  where = disk / "new" / "data"
+  assert _record(where, "random", "--episodes", "8") == main.EXIT_BAD_INPUT
+  shown = capfd.readouterr().err.strip()
+  wanted = r"cannot write .*: No space left.*; it takes [\d.]+ kB or more, and"
+  assert re.search(wanted, shown) and "\n" not in shown
+  assert not list(disk.iterdir())
 
 
 def test_draws_follow_probabilities():

@@ -1,5 +1,6 @@
 """A version is there whole or not at all, whenever a writer is killed."""
 
+import os
 import threading
 
 import kill_points
@@ -125,3 +126,30 @@ def test_what_to_pass_instead_is_told(tmp_path):
   ):
     with pytest.raises(UserError, match=message):
       directories.find(tmp_path / place)
+
+
+def test_a_first_version_that_fails_leaves_nothing(tmp_path):
+  directory = tmp_path / "new" / "policies"
+  with pytest.raises(OSError), directories.publishing(directory, 1):  # noqa: B017, PT011
+    raise OSError
+  assert not list(tmp_path.iterdir())
+  _publish(directory, 1, "old")
+  with pytest.raises(OSError), directories.publishing(directory, 2):  # noqa: B017, PT011
+    raise OSError
+  assert _read(directory) == {1: "old"}
+  assert (directory / ".lock").exists()
+
+
+def test_who_waited_for_a_lock_that_was_removed_locks_the_next(tmp_path):
+  lock = directories._lock(tmp_path / ".lock")
+  locked = []
+  waiting = threading.Thread(
+    target=lambda: locked.append(directories._lock(tmp_path / ".lock"))
+  )
+  waiting.start()
+  (tmp_path / ".lock").unlink()
+  os.close(lock)
+  waiting.join()
+  there = (tmp_path / ".lock").stat()
+  assert os.path.samestat(os.fstat(locked[0]), there)
+  os.close(locked[0])

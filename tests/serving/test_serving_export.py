@@ -243,3 +243,15 @@ def test_metadata_of_others_is_empty_and_damaged_ones_are_told(tmp_path):
   path.write_text(json.dumps({"step": 1})[:-1])
   with pytest.raises(UserError, match="cannot be read"):
     serving.metadata(tmp_path, 1)
+
+
+def test_an_export_that_does_not_fit_is_one_line_and_nothing(
+  run, small_disk, capfd
+):
+  target = small_disk(16) / "new" / "policies"
+  code = main.main(["export", str(run), "-o", str(target)])
+  shown = capfd.readouterr().err.strip()
+  assert code == main.EXIT_BAD_INPUT and "\n" not in shown
+  assert "No space left on device; it takes" in shown
+  assert "SaveV2" not in shown and "node" not in shown
+  assert not list(target.parents[1].iterdir())

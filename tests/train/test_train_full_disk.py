@@ -1,30 +1,18 @@
 """A disk that is full, or where nothing can be written: what a run does."""
 
+import os
+import re
 import shutil
-import subprocess
+import tempfile
 
+import numpy as np
 import pytest
 import train_fixtures
 
-from tf_mmdrl.core import errors, full_disk
+from tf_mmdrl.core import errors, full_disk, whole_files
+from tf_mmdrl.report.return_histograms import Moment
 from tf_mmdrl.train import metrics as metrics_file
-from tf_mmdrl.train import run_directory, runs, trainer, watching
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-  """Makes a disk of so many kB; only the superuser may."""
-  disk = tmp_path / "disk"
-  disk.mkdir()
-
-  def mount(size):
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "none", str(disk)]
-    if subprocess.run(command, capture_output=True).returncode:
-      pytest.skip("a small disk cannot be mounted here")
-    return disk
-
-  yield mount
-  subprocess.run(["umount", "-l", str(disk)], capture_output=True)
+from tf_mmdrl.train import run_directory, runs, trainer, videos, watching
 
 
 def _row(metrics, step):
@@ -49,7 +37,9 @@ def test_a_run_on_a_small_disk_keeps_what_fitted(small_disk, capfd):
   assert (
     "checkpoint of step 320" in said and "that of step 160 is whole" in said
   )
-  assert "MB or more, and " in said and "MB are free" in said
+  assert re.search(
+    r"needs [\d.]+ [kM]B or more, and [\d.]+ [kM]B are free", said
+  )
   assert "\n" not in said and "node" not in said
   left = [path.name for path in disk.rglob("*")]
   assert not [name for name in left if ".tmp" in name]
@@ -112,4 +102,53 @@ def test_room_is_what_is_free(tmp_path):
     free / 1e6, rel=0.5
   )
   assert "not known" in full_disk.room(tmp_path / "nowhere")
-  assert full_disk.megabytes(1_234_567_890) == "1,234.6 MB"
+  assert full_disk.in_words(1_234_567_890) == "1,234.6 MB"
+  assert full_disk.in_words(23_456) == "23.5 kB"
+
+
+def _moments():
+  random = np.random.RandomState(0)
+  return [
+    Moment(noise, noise[:2, :5] / 255, np.full([2, 5], 0.2), 0, 0.0)
+    for noise in random.randint(256, size=[3, 40, 40])
+  ]
+
+
+@pytest.mark.parametrize("name", ["game.gif", "picture.png"])
+def test_a_video_that_does_not_fit_is_not_there(small_disk, name):
+  disk = small_disk(4)
+  write = videos.write_stills if name.endswith("png") else videos.write_video
+  wanted = (
+    r"cannot write .*: No space left on device; it takes [\d.]+ kB or more"
+  )
+  with pytest.raises(errors.UserError, match=wanted):
+    write(_moments(), ["a", "b"], disk / name)
+  assert not os.listdir(disk)
+
+
+def test_a_video_that_ffmpeg_did_not_end_is_told(
+  small_disk, tmp_path, monkeypatch, capfd
+):
+  """It says so to the terminal alone, and leaves half of one."""
+  disk = small_disk(4)
+  monkeypatch.setattr(tempfile, "tempdir", str(disk))
+  with pytest.raises(errors.UserError, match="ffmpeg wrote 0 of 3 pictures"):
+    videos.write_video(_moments(), ["a", "b"], tmp_path / "game.mp4")
+  assert not os.listdir(disk) and not (tmp_path / "game.mp4").exists()
+  assert not capfd.readouterr().err
+
+
+def test_folders_that_nothing_came_of_are_not_left(small_disk):
+  disk = small_disk(8)
+  (disk / "old").mkdir()
+  contents = {"figures/a": b"a", "old/b": b"b", "c": b"c" * 9000}
+  with pytest.raises(OSError, match="No space left"):
+    whole_files.write_all(disk, contents)
+  assert [path.name for path in disk.rglob("*")] == ["old"]
+
+
+def test_a_directory_that_was_made_stays_if_it_holds_something(tmp_path):
+  with pytest.raises(KeyError), whole_files.made(tmp_path / "a" / "b"):
+    (tmp_path / "a" / "file").touch()
+    raise KeyError
+  assert [path.name for path in tmp_path.rglob("*")] == ["a", "file"]

@@ -4,7 +4,7 @@ import argparse
 import pathlib
 
 from tf_mmdrl.cli import quiet, run_argument
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import full_disk
 
 EXAMPLE = "mmdrl export runs/... -o policies --format onnx"
 PAGE = "docs/serving.md"
@@ -49,9 +49,9 @@ def run(args: argparse.Namespace) -> int:
           state, target, formats=args.format, policy_saver=args.policy_saver
         )
     except OSError as error:
-      raise errors.UserError(
-        f"cannot write to {str(target)!r}: {error.strerror or error}"
-      ) from None
+      variables = state.agent.return_network.variables
+      size = sum(v.dtype.size * v.shape.num_elements() for v in variables)
+      raise full_disk.refused(target, error, size) from None
   print(made)
   for extra in sorted((made / "assets.extra").glob("*")):
     print(extra)

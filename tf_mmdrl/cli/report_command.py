@@ -5,7 +5,7 @@ import pathlib
 from typing import List
 
 from tf_mmdrl.cli import output, parsing, run_argument
-from tf_mmdrl.core import errors, plotting, run_files
+from tf_mmdrl.core import errors, plotting, run_files, whole_files
 
 EXAMPLE = "mmdrl report runs -o report"
 PAGE = "docs/reports.md"
@@ -85,11 +85,22 @@ def run(args: argparse.Namespace) -> int:
   _check(args)
   if args.runs:
     run_files.find(args.runs)  # before a directory is made, or much is loaded
-  from tf_mmdrl.report import assembly, intervals, page
+  from tf_mmdrl.report import intervals
 
   plotting.require_matplotlib("reports", "report")
   intervals.require_rliable()
-  directory = output.directory(args.output)
+  directory = pathlib.Path(args.output)
+  with whole_files.made(directory):
+    files = _write(args, directory)
+  print(f"wrote {directory / 'report.html'} and {len(files) - 1} more files")
+  return 0
+
+
+def _write(args: argparse.Namespace, directory: pathlib.Path):
+  """Makes the report in a directory that is there; the files."""
+  from tf_mmdrl.report import assembly, page
+
+  output.directory(args.output)  # before the long way to the end
   options = assembly.Options(args.baseline, args.last, args.smooth)
   if args.published:
     made = assembly.of_published(options)
@@ -98,8 +109,7 @@ def run(args: argparse.Namespace) -> int:
   files = page.write(made, directory)
   for note in made.notes:
     print(f"- {note}")
-  print(f"wrote {directory / 'report.html'} and {len(files) - 1} more files")
-  return 0
+  return files
 
 
 def _of_runs(args, options):

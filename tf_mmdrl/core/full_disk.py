@@ -5,6 +5,8 @@ import os
 import pathlib
 import shutil
 
+from tf_mmdrl.core.errors import UserError
+
 _KNOWN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
 
 
@@ -19,14 +21,29 @@ def reason(error: Exception) -> str:
   return next((word for word in words if word in text), text.split("\n")[0])
 
 
+def refused(path: pathlib.Path, error: Exception, size: int = 0) -> UserError:
+  """What could not be written, why, what it takes and what there is.
+
+  Args:
+    path: of the file or directory.
+    error: what was raised; nothing of the file is left.
+    size: bytes that it takes at least; 0 if that is not known.
+  """
+  takes = f"it takes {in_words(size)} or more, and " if size else ""
+  there = (parent for parent in path.absolute().parents if parent.is_dir())
+  return UserError(
+    f"cannot write {str(path)!r}: {reason(error)}; {takes}{room(next(there))}"
+  )
+
+
 def room(directory: pathlib.Path) -> str:
   """How much is free where a directory is, in words."""
   try:
-    return f"{megabytes(shutil.disk_usage(directory).free)} are free"
+    return f"{in_words(shutil.disk_usage(directory).free)} are free"
   except OSError:
     return "how much is free is not known"
 
 
-def megabytes(size: int) -> str:
-  """A number of bytes in words."""
-  return f"{size / 1e6:,.1f} MB"
+def in_words(size: int) -> str:
+  """A number of bytes."""
+  return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"

@@ -3,6 +3,7 @@
 A file is a JSON header and zlib streams; reading one runs no code from it.
 """
 
+import contextlib
 import ctypes
 import errno
 import hashlib
@@ -12,7 +13,7 @@ import pathlib
 import shutil
 import struct
 import zlib
-from typing import Any, Dict
+from typing import Any, Dict, Iterator, List
 
 import numpy as np
 
@@ -87,6 +88,28 @@ def write(path: pathlib.Path, data: bytes) -> None:
   sync_directory(path.parent)
 
 
+@contextlib.contextmanager
+def made(directory: pathlib.Path) -> Iterator[None]:
+  """While entered a directory is there, with its parents.
+
+  Those that were not there go again if the block fails, unless they hold
+  something.
+  """
+  new: List[pathlib.Path] = []
+  for path in (directory, *directory.parents):
+    if path.exists():
+      break
+    new.append(path)
+  try:
+    directory.mkdir(parents=True, exist_ok=True)
+    yield
+  except BaseException:
+    with contextlib.suppress(OSError):
+      for path in new:
+        path.rmdir()
+    raise
+
+
 def write_all(directory: pathlib.Path, contents: Dict[str, bytes]) -> None:
   """Writes files, all of them or none: each is there before any has its name.
 
@@ -98,9 +121,11 @@ def write_all(directory: pathlib.Path, contents: Dict[str, bytes]) -> None:
   temporary = {
     directory / f"{name}{TEMPORARY}": directory / name for name in contents
   }
-  try:
+  with contextlib.ExitStack() as stack:
+    for folder in {path.parent: None for path in temporary}:
+      stack.enter_context(made(folder))
     for path, content in zip(temporary, contents.values()):
-      path.parent.mkdir(parents=True, exist_ok=True)
+      stack.callback(path.unlink, missing_ok=True)
       path.unlink(missing_ok=True)  # it may be a link
       path.write_bytes(content)
     for final in temporary.values():
@@ -108,9 +133,6 @@ def write_all(directory: pathlib.Path, contents: Dict[str, bytes]) -> None:
         raise IsADirectoryError(errno.EISDIR, "is a directory", str(final))
     for path, final in temporary.items():
       os.replace(path, final)
-  finally:
-    for path in temporary:
-      path.unlink(missing_ok=True)
 
 
 def exchange(one: pathlib.Path, other: pathlib.Path) -> None:

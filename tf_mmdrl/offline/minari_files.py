@@ -6,6 +6,7 @@ set is data: nothing of it is imported, unpickled or fetched.
 """
 
 import contextlib
+import io
 import json
 import os
 import pathlib
@@ -184,11 +185,14 @@ class MinariWriter:
     self._temporary = path.with_name(f".tmp-{path.name}")
     shutil.rmtree(self._temporary, ignore_errors=True)
     self._h5py = optional.require("h5py", use="data sets", extra="offline")
-    with _telling(self._path):
+    self._size = 0  # of what is written or about to be, at most
+    try:
       (self._temporary / "data").mkdir(parents=True)
-      self._file = self._h5py.File(
-        self._temporary / "data" / MAIN, "w", track_order=True
-      )
+      self._sink = _Sink(self._temporary / "data" / MAIN)
+    except OSError as error:
+      shutil.rmtree(self._temporary, ignore_errors=True)
+      raise full_disk.refused(self._path, error) from error
+    self._file = self._h5py.File(self._sink, "w", track_order=True)
     self._lengths: List[int] = []
 
   def add(self, episode: Episode) -> None:
@@ -208,15 +212,16 @@ class MinariWriter:
     }
     if episode.behaviour is not None:
       arrays[f"infos/{BEHAVIOUR}"] = episode.behaviour
-    with _telling(self._path):
-      number = len(self._lengths)
-      group = self._file.create_group(f"episode_{number}")
-      group.attrs["id"], group.attrs["total_steps"] = number, steps
-      for name, array in arrays.items():
-        small = name == "observations" and array.dtype.kind in "bu"
-        group.create_dataset(
-          name, data=array, chunks=True, compression="gzip" if small else None
-        )
+    self._size += sum(array.nbytes for array in arrays.values())
+    number = len(self._lengths)
+    group = self._file.create_group(f"episode_{number}")
+    group.attrs["id"], group.attrs["total_steps"] = number, steps
+    for name, array in arrays.items():
+      small = name == "observations" and array.dtype.kind in "bu"
+      group.create_dataset(
+        name, data=array, chunks=True, compression="gzip" if small else None
+      )
+    self._require_written()
     self._lengths.append(steps)
 
   def close(self) -> pathlib.Path:
@@ -237,17 +242,29 @@ class MinariWriter:
         **self._about,
       },
     }
-    with _telling(self._path):
-      self._file.close()
+    self._file.close()
+    self._require_written()
+    try:
+      self._sink.close()
       text = json.dumps(metadata, indent=2)
       (self._temporary / "data" / METADATA).write_text(text)
       os.rename(self._temporary, self._path)
+    except OSError as error:
+      raise full_disk.refused(self._path, error, self._size) from error
     return self._path
 
   def discard(self) -> None:
     """Removes what was written."""
     self._file.close()
+    with contextlib.suppress(OSError):
+      self._sink.close()
     shutil.rmtree(self._temporary, ignore_errors=True)
+
+  def _require_written(self) -> None:
+    if self._sink.failure is not None:
+      raise full_disk.refused(
+        self._path, self._sink.failure, max(self._size, self._sink.tell())
+      ) from self._sink.failure
 
   def _stored_shape(self) -> Sequence[int]:
     """Minari takes large pictures of bytes for JPEGs, which lose digits."""
@@ -257,12 +274,38 @@ class MinariWriter:
     return [int(np.prod(shape))] if is_picture else shape
 
 
-@contextlib.contextmanager
-def _telling(path: pathlib.Path) -> Iterator[None]:
-  """Turns errors of writing into one line."""
-  try:
-    yield
-  except OSError as error:
-    raise errors.UserError(
-      f"cannot write {str(path)!r}: {full_disk.reason(error)}"
-    ) from error
+class _Sink(io.FileIO):
+  """A file for HDF5, which ends the process where it cannot write.
+
+  So every write succeeds, as far as HDF5 can see.
+
+  Attributes:
+    failure: of the first write that did not; those after it are left out.
+  """
+
+  failure: Optional[OSError] = None
+
+  def __init__(self, path: pathlib.Path):
+    """Makes the file."""
+    super().__init__(path, "w+")
+
+  def write(self, data: Any) -> int:
+    """Writes all of `data`, or remembers why not."""
+    left = memoryview(data).cast("B")
+    with self._remembering():
+      while self.failure is None and left:
+        left = left[super().write(left) :]
+    return memoryview(data).nbytes
+
+  def truncate(self, size: Optional[int] = None) -> int:
+    """Gives the file a size, or remembers why not."""
+    with self._remembering():
+      super().truncate(size)
+    return size or 0
+
+  @contextlib.contextmanager
+  def _remembering(self) -> Iterator[None]:
+    try:
+      yield
+    except OSError as error:
+      self.failure = self.failure or error

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 import numpy as np
 from tf_agents.trajectories import time_step as ts
 
-from tf_mmdrl.core import errors, specs
+from tf_mmdrl.core import errors, specs, whole_files
 from tf_mmdrl.environments import Environment, checked
 from tf_mmdrl.offline import minari_files, target_policies
 from tf_mmdrl.offline.dataset import Description, Episode
@@ -62,14 +62,15 @@ def record(
     players = [policy or random for policy in policies]
     for player in players:
       player.require_fit(description, config.environment.name)
-    writer = minari_files.MinariWriter(path, description, about)
-    try:
-      made = _Recorder(environment, players, config, writer)
-      made.play(episodes, steps)
-    except BaseException:
-      writer.discard()
-      raise
-    writer.close()
+    with whole_files.made(path.parent):
+      writer = minari_files.MinariWriter(path, description, about)
+      try:
+        made = _Recorder(environment, players, config, writer)
+        made.play(episodes, steps)
+        writer.close()
+      except BaseException:
+        writer.discard()
+        raise
     return Recorded(path, made.scores, made.num_steps, made.num_cut)
   finally:
     environment.close()

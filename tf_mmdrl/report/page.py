@@ -6,7 +6,7 @@ import re
 from importlib import resources
 from typing import List, Mapping, NamedTuple, Sequence, Tuple
 
-from tf_mmdrl.core import errors, plotting, whole_files
+from tf_mmdrl.core import errors, full_disk, plotting, whole_files
 from tf_mmdrl.report import tables
 from tf_mmdrl.report.tables import Table
 
@@ -91,9 +91,11 @@ def write(report: Report, directory: pathlib.Path) -> List[pathlib.Path]:
   try:
     whole_files.write_all(directory, contents)
   except OSError as error:
+    refused = full_disk.refused(
+      directory, error, sum(map(len, contents.values()))
+    )
     raise errors.UserError(
-      f"cannot write to {str(directory)!r}: {error.strerror}; pass another -o."
-      " An older report there has not changed"
+      f"{refused}: pass another -o. An older report there has not changed"
     ) from None
   return [directory / name for name in contents]
 

@@ -82,10 +82,9 @@ def publishing(directory: pathlib.Path, number: int) -> Iterator[pathlib.Path]:
   Whatever ends the process, and whenever: the versions of before stay, and an
   older one of the same number is there until the new one is.
   """
-  directory.mkdir(parents=True, exist_ok=True)
   final = directory / str(number)
   temporary = directory / f"{_TEMPORARY}{number}"
-  with _locked(directory):
+  with whole_files.made(directory), _locked(directory):
     _clean(directory)
     try:
       yield temporary
@@ -110,12 +109,31 @@ def remove(directory: pathlib.Path, number: int) -> None:
 @contextlib.contextmanager
 def _locked(directory: pathlib.Path) -> Iterator[None]:
   """One writer at a time; the system itself unlocks after a crash."""
-  flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-  lock = os.open(directory / ".lock", flags, 0o644)
+  path = directory / ".lock"
+  lock = _lock(path)
   try:
-    fcntl.flock(lock, fcntl.LOCK_EX)
     yield
+  except BaseException:
+    if not versions(directory):
+      path.unlink(missing_ok=True)  # or it would be all that is left
+    raise
   finally:
+    os.close(lock)
+
+
+def _lock(path: pathlib.Path) -> int:
+  """A descriptor of the file, which no one else has locked."""
+  while True:
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    try:
+      fcntl.flock(lock, fcntl.LOCK_EX)
+      # Who had it before may have removed it, and others lock the next one.
+      with contextlib.suppress(FileNotFoundError):
+        if os.path.samestat(os.fstat(lock), path.lstat()):
+          return lock
+    except BaseException:
+      os.close(lock)
+      raise
     os.close(lock)
 
 

@@ -17,7 +17,7 @@ from typing import (
 
 import tensorflow as tf
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, full_disk
 from tf_mmdrl.serving import directories, manifests, signatures
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def publish(
         write(path / manifests.EXTRAS)
       manifests.write(path)
   except tf.errors.OpError as error:  # TensorFlow's own word for a full disk
-    raise OSError(error.message.splitlines()[0]) from error
+    raise OSError(full_disk.reason(error)) from error
   return directory / str(number)
 
 

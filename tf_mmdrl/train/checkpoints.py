@@ -151,7 +151,7 @@ class Checkpoints:
   ) -> errors.UserError:
     there = self.steps()
     rest = f"that of step {there[0]} is whole" if there else "none was before"
-    needed = f"needs {full_disk.megabytes(size)} or more" if size else "is new"
+    needed = f"needs {full_disk.in_words(size)} or more" if size else "is new"
     return errors.UserError(
       f"cannot write the checkpoint of step {step}: {full_disk.reason(error)};"
       f" {rest}. It {needed}, and {full_disk.room(self.directory)}: make room"

@@ -1,8 +1,10 @@
 """Games beside the return distribution of each action, as a video."""
 
 import collections
+import io
 import os
 import pathlib
+import tempfile
 from typing import Any, Callable, Deque, Dict, Iterator, List
 
 import numpy as np
@@ -10,7 +12,7 @@ import tensorflow as tf
 from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import environments
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import full_disk, whole_files
 from tf_mmdrl.environments import atari, minatar
 from tf_mmdrl.evaluation.evaluator import Turn
 from tf_mmdrl.report import return_histograms
@@ -165,14 +167,38 @@ def write_video(
   """
   imageio = return_histograms.require("imageio.v2")
   draw = return_histograms.drawer(moments, names)
-  options = {"loop": 0} if path.suffix == ".gif" else {}  # 0: over and over
+  # Over and over; and ffmpeg's own lines are for those who know it.
+  own = {".gif": {"loop": 0}, ".mp4": {"ffmpeg_log_level": "quiet"}}
+  options: Dict[str, Any] = {"format": path.suffix, **own[path.suffix]}
+  with tempfile.TemporaryDirectory() as folder:
+    # ffmpeg wants a file. The writer of GIFs takes memory as well, and would
+    # try again, when nobody listens, to write a file that it could not.
+    beside = pathlib.Path(folder, f"video{path.suffix}")
+    target: Any = io.BytesIO() if path.suffix == ".gif" else beside
+    try:
+      with imageio.get_writer(
+        target, fps=_FRAMES_PER_SECOND, **options
+      ) as video:
+        for count, moment in enumerate(moments, 1):
+          video.append_data(draw([moment]))
+          done(count)
+      if target is beside:
+        _require_whole(beside, len(moments))
+      content = beside.read_bytes() if target is beside else target.getvalue()
+    except OSError as error:
+      raise full_disk.refused(beside, error) from None
+  _write(path, content)
+
+
+def _require_whole(path: pathlib.Path, num_pictures: int) -> None:
+  """Raises if ffmpeg left something out: it says so to the terminal alone."""
+  ffmpeg = return_histograms.require("imageio_ffmpeg")
   try:
-    with imageio.get_writer(path, fps=_FRAMES_PER_SECOND, **options) as video:
-      for count, moment in enumerate(moments, 1):
-        video.append_data(draw([moment]))
-        done(count)
-  except OSError as error:
-    raise errors.UserError(f"cannot write {str(path)!r}: {error}") from None
+    written, _ = ffmpeg.count_frames_and_secs(str(path))
+  except RuntimeError:  # it is no video at all
+    written = 0
+  if written != num_pictures:
+    raise OSError(f"ffmpeg wrote {written} of {num_pictures} pictures")
 
 
 def write_stills(
@@ -182,7 +208,14 @@ def write_stills(
   image = return_histograms.drawer(moments, names)(
     return_histograms.consecutive(moments)
   )
+  still = io.BytesIO()
+  return_histograms.require("imageio.v2").imwrite(still, image, format=".png")
+  _write(path, still.getvalue())
+
+
+def _write(path: pathlib.Path, content: bytes) -> None:
+  """A whole file, or none and one line."""
   try:
-    return_histograms.require("imageio.v2").imwrite(path, image)
+    whole_files.write(path, content)
   except OSError as error:
-    raise errors.UserError(f"cannot write {str(path)!r}: {error}") from None
+    raise full_disk.refused(path, error, len(content)) from None
