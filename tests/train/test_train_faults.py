@@ -290,6 +290,7 @@ def test_what_changes_the_bits_is_told_or_refused(copied):
     ("machine", "threads", 77),
     ("machine", "operations_at_a_time", 77),
     ("machine", "devices", "Abacus"),
+    ("machine", "variables", "TF_ENABLE_ONEDNN_OPTS=0"),
     ("versions", "tensorflow", "2.0.0"),
     ("versions", "gymnasium", "0.1"),
   ):

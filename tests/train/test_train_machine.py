@@ -1,3 +1,4 @@
+import importlib.metadata
 import os
 import platform
 
@@ -36,3 +37,27 @@ def test_threads_are_those_of_a_sweep_or_one_for_each_cpu(monkeypatch):
   assert machine.describe()["threads"] == 7
   monkeypatch.delenv("TF_NUM_INTRAOP_THREADS")
   assert machine.describe()["threads"] == len(os.sched_getaffinity(0))
+
+
+def test_variables_that_change_bits_are_compared(monkeypatch):
+  for name in ("TF_ENABLE_ONEDNN_OPTS", "XLA_FLAGS"):
+    monkeypatch.delenv(name, raising=False)
+  before = machine.surroundings()
+  assert before["machine"]["variables"] == "none"
+  assert not machine.changes_of_bits(before, machine.surroundings())
+  monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
+  monkeypatch.setenv("XLA_FLAGS", "--xla_a=1 --xla_b")
+  (change,) = machine.changes_of_bits(before, machine.surroundings())
+  assert change == (
+    "variables: none -> TF_ENABLE_ONEDNN_OPTS=0 XLA_FLAGS='--xla_a=1 --xla_b'"
+  )
+  del before["machine"]["variables"]  # as an earlier version wrote it
+  assert not machine.changes_of_bits(before, machine.surroundings())
+
+
+@pytest.mark.parametrize(
+  "package", ["tensorflow-probability", "mo-gymnasium", "Box2D"]
+)
+def test_what_environments_and_networks_are_made_of_is_recorded(package):
+  wanted = importlib.metadata.version(package)
+  assert machine.surroundings()["versions"][package] == wanted

@@ -66,8 +66,8 @@ def _check(args: argparse.Namespace) -> None:
     )
   if args.stills is not None and args.stills.suffix != ".png":
     raise errors.UserError(f"stills end in .png, got {str(args.stills)!r}")
-  for path in filter(None, (args.output, args.stills)):
-    if not path.parent.is_dir():
+  for path in (args.output, args.stills):
+    if path is not None and not path.parent.is_dir():
       raise errors.UserError(
         f"there is no directory {str(path.parent)!r} for {path.name!r}; make it"
         " or pass another"

@@ -4,6 +4,7 @@ import importlib.metadata
 import os
 import pathlib
 import platform
+import shlex
 import subprocess
 import sys
 from typing import Any, Dict, List, Optional, Set
@@ -16,13 +17,26 @@ _PACKAGES = (
   "tensorflow",
   "tf-agents",
   "tf-keras",
+  "tensorflow-probability",
   "numpy",
   "ale-py",
   "gymnasium",
+  "mo-gymnasium",
+  "Box2D",
   "minatar",
 )
+# What TensorFlow, XLA and oneDNN read from the environment that changes bits.
+_VARIABLES = (
+  "TF_ENABLE_ONEDNN_OPTS",
+  "ONEDNN_MAX_CPU_ISA",
+  "DNNL_MAX_CPU_ISA",
+  "ONEDNN_DEFAULT_FPMATH_MODE",
+  "TF_XLA_FLAGS",
+  "XLA_FLAGS",
+  "NVIDIA_TF32_OVERRIDE",
+)
 # What of a machine decides the last bits; versions all do.
-_DECISIVE = ("cpu", "devices", "threads", "operations_at_a_time")
+_DECISIVE = ("cpu", "devices", "threads", "operations_at_a_time", "variables")
 _CPUINFO = pathlib.Path("/proc/cpuinfo")
 
 
@@ -32,7 +46,8 @@ def describe() -> Dict[str, Any]:
   Returns:
     The system; the CPU's model; the cores it has, and the CPUs that the system
     makes of them; the kinds of device that TensorFlow uses; how many threads it
-    computes one operation with, and how many operations at a time. What the
+    computes one operation with, and how many operations at a time; which
+    variables of the process's environment change how it computes. What the
     system does not tell is None.
   """
   text = _CPUINFO.read_text() if _CPUINFO.exists() else ""
@@ -50,6 +65,7 @@ def describe() -> Dict[str, Any]:
       tf.config.threading.get_inter_op_parallelism_threads(),
       "TF_NUM_INTEROP_THREADS",
     ),
+    "variables": _variables(),
   }
 
 
@@ -107,6 +123,15 @@ def _devices() -> str:
     for gpu in tf.config.list_physical_devices("GPU")
   ]
   return ", ".join(sorted(set(names))) or "CPU"
+
+
+def _variables() -> str:
+  """Those that are set, as a shell would be given them."""
+  given = {name: os.environ.get(name, "") for name in _VARIABLES}
+  texts = [
+    f"{name}={shlex.quote(text)}" for name, text in given.items() if text
+  ]
+  return " ".join(texts) or "none"
 
 
 def _model(cpuinfo: str) -> Optional[str]:

@@ -168,7 +168,10 @@ def write_video(
   imageio = return_histograms.require("imageio.v2")
   draw = return_histograms.drawer(moments, names)
   # Over and over; and ffmpeg's own lines are for those who know it.
-  own = {".gif": {"loop": 0}, ".mp4": {"ffmpeg_log_level": "quiet"}}
+  own: Dict[str, Dict[str, Any]] = {
+    ".gif": {"loop": 0},
+    ".mp4": {"ffmpeg_log_level": "quiet"},
+  }
   options: Dict[str, Any] = {"format": path.suffix, **own[path.suffix]}
   with tempfile.TemporaryDirectory() as folder:
     # ffmpeg wants a file. The writer of GIFs takes memory as well, and would
