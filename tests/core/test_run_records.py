@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tf_mmdrl.cli import main
 from tf_mmdrl.core import errors, run_files, run_records, whole_files
 
 _KEPT = "step,evaluation_score\n100,1.0\n200,2.0\n"
@@ -11,7 +12,13 @@ _KEPT = "step,evaluation_score\n100,1.0\n200,2.0\n"
 
 def _run(path, more, *, step=200, steps=400, at="step"):
   """A run with a checkpoint at a step, and metrics that have more lines."""
-  settings = {"schedule": {"steps": steps}, "evaluation": {"at": at}}
+  settings = {
+    "environment": {"name": "chain"},
+    "agent": {"name": "mmdqn"},
+    "system": {"seed": 1},
+    "schedule": {"steps": steps},
+    "evaluation": {"at": at},
+  }
   (path / "config.json").write_text(json.dumps({"config": settings}))
   (path / "metrics.csv").write_text(_KEPT + more)
   place = path / "checkpoints" / run_records.name_of(step)
@@ -57,3 +64,19 @@ def test_after_the_last_step_comes_no_row(tmp_path):
 @pytest.mark.parametrize("changed", [dict(at="game"), dict(steps=800)])
 def test_a_run_that_is_not_over_may_have_later_ones(tmp_path, changed):
   run_records.check_metrics(_run(tmp_path, "500,9\n", step=400, **changed))
+
+
+def test_each_edited_file_is_told(tmp_path, capsys):
+  files = _run(tmp_path, "300,3.0\n")
+  assert not run_records.edits(files)
+  files.metrics.write_text(_KEPT.replace("2.0", "9.0"))
+  (scores,) = run_records.edits(files)
+  assert "metrics.csv' was changed in line 3 after" in scores
+  assert main.main(["ls", str(tmp_path)]) == main.EXIT_OK
+  table = capsys.readouterr().out
+  assert "stopped, edited" in table and "\nedited: " in table
+  content = json.loads(files.config_file.read_text())
+  content["config"]["evaluation"]["at"] = "game"
+  files.config_file.write_text(json.dumps(content))
+  settings, _ = run_records.edits(files)
+  assert 'evaluation.at: "step" -> "game"' in settings

@@ -39,6 +39,10 @@ def test_the_newest_and_the_best_score_are_told_apart(tmp_path):
     ("300,1,1,1.0", 1e9, run_states.FINISHED),
     ("299,1,1,1.0", 1e9, run_states.STOPPED),
     ("299,1,1,9.0", 9.0, run_states.FINISHED),
+    ("299,1,1,1e30", 9.0, run_states.STOPPED),
+    ("299,1,1,inf", 9.0, run_states.STOPPED),
+    ("299,1,1,nan", 9.0, run_states.STOPPED),
+    ("299,1,1,1e9", 1e9, run_states.STOPPED),
   ],
 )
 def test_a_run_is_finished_by_steps_or_by_its_score(

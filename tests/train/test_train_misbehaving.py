@@ -15,7 +15,9 @@ import train_fixtures
 
 from tf_mmdrl.core import errors, exit_codes
 from tf_mmdrl.environments import checked
+from tf_mmdrl.evaluation.evaluator import Evaluation
 from tf_mmdrl.train import config as configs
+from tf_mmdrl.train import metrics as metrics_file
 from tf_mmdrl.train import run_directory, runs, stopping, trainer
 
 _TESTS = pathlib.Path(__file__).parents[1]
@@ -55,6 +57,7 @@ def test_games_without_an_end_are_cut_and_huge_scores_are_not_enough(
     "endless_huge",
     "evaluation.max_episode_steps=60",
     "evaluation.period=160",
+    "evaluation.enough=100",
     "schedule.steps=320",
   )
   directory = run_directory.RunDirectory(tmp_path)
@@ -65,6 +68,23 @@ def test_games_without_an_end_are_cut_and_huge_scores_are_not_enough(
   assert [score > 1e9 for score in scores if score is not None] == [True] * 2
   shown = capfd.readouterr().err
   assert "games of the evaluation at step 160 had not ended after 60" in shown
+  assert "which is not below 1e+09: it does not count" in shown
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_score_that_is_no_number_is_not_the_best(tmp_path, bad):
+  metrics = metrics_file.Metrics(tmp_path / "metrics.csv", "chain")
+  for step, score in ((1, bad), (2, 3.0), (3, bad)):
+    metrics.add_row(
+      step=step,
+      updates=1,
+      epsilon=0.5,
+      replay_steps=7,
+      evaluation=Evaluation([score], [1]),
+      unit=1.0,
+      beyond_reach=0.0,
+    )
+  assert (metrics.best_score, metrics.best_step) == (3.0, 2)
 
 
 def _ends_with(act, number=signal.SIGTERM, before=lambda: None):

@@ -5,7 +5,7 @@ import pathlib
 import time
 
 from tf_mmdrl.cli import output
-from tf_mmdrl.core import errors, run_files, run_states
+from tf_mmdrl.core import errors, run_files, run_records, run_states
 
 EXAMPLE = "mmdrl ls runs/sweep"
 PAGE = "docs/training.md"
@@ -32,16 +32,17 @@ def run(args: argparse.Namespace) -> int:
   lines, broken = [], []
   for files in run_files.find(wanted):
     try:
-      lines.append((files, run_states.read(files)))
+      edits = run_records.edits(files)
+      lines.append((files, run_states.read(files), edits))
     except errors.UserError as error:  # the others are shown all the same
       broken.append(str(error))
-  lines.sort(key=lambda pair: pair[1].changed)
+  lines.sort(key=lambda line: line[1].changed)
   rows = [("run", "state", "step", "of", "score", "best", "age")]
-  for files, state in lines:
+  for files, state, edits in lines:
     rows.append(
       (
         str(files.path),
-        state.activity,
+        f"{state.activity}, edited" if edits else state.activity,
         f"{state.step:,}",
         f"{state.steps:,}",
         "-" if state.score is None else f"{state.score:.2f}",
@@ -50,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
       )
     )
   print(*output.table(rows, left=2), sep="\n")
-  for text in broken:
-    print(*output.wrapped(text, "broken: ", "  "), sep="\n")
+  edited = [text for _, _, edits in lines for text in edits]
+  for word, texts in (("edited", edited), ("broken", broken)):
+    for text in texts:
+      print(*output.wrapped(text, f"{word}: ", "  "), sep="\n")
   return 0

@@ -25,6 +25,7 @@ from tf_mmdrl.core import errors
 # A row of metrics.csv; an empty cell is None.
 Row = Dict[str, Optional[float]]
 
+TOO_HIGH = 1e9  # a score that a task is solved by is below this
 _CONFIG = "config.json"
 
 
@@ -164,6 +165,16 @@ def _require_steps(rows: Sequence[Row]) -> None:
     step = row.get("step")
     if step is None or not math.isfinite(step):
       raise ValueError(f"line {line} has no step")
+
+
+def is_enough(score: Optional[float], wanted: float) -> bool:
+  """Whether a run may end with the score of an evaluation.
+
+  Args:
+    score: its mean; None and what is not below `TOO_HIGH` are never enough.
+    wanted: `evaluation.enough`; `TOO_HIGH` and more if no score is enough.
+  """
+  return score is not None and wanted <= score < TOO_HIGH
 
 
 def last(rows: Sequence[Row], column: str) -> Optional[float]:

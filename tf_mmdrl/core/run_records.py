@@ -101,6 +101,17 @@ def newest(files: RunFiles) -> Optional[Record]:
   return None
 
 
+def edits(files: RunFiles) -> List[str]:
+  """What settings and metrics were changed by hand, a text for each file."""
+  found = []
+  for check in (check_config, check_metrics):
+    try:
+      check(files)
+    except errors.UserError as error:
+      found.append(str(error))
+  return found
+
+
 def check_config(files: RunFiles) -> None:
   """Raises if a setting is another than when the checkpoint was made."""
   found = newest(files)

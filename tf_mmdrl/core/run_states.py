@@ -46,14 +46,17 @@ def read(files: run_files.RunFiles) -> State:
     found = row.get("evaluation_score")
     if found is not None:
       scores[int(row["step"] or 0)] = found
-  best_step = max(scores, key=scores.__getitem__, default=None)
+  finite = [at for at, score in scores.items() if math.isfinite(score)]
+  best_step = max(finite, key=scores.__getitem__, default=None)
   best = None if best_step is None else scores[best_step]
   saved = run_records.checkpoints(files.checkpoints)
   logged = run_files.last(rows, "step") if rows else None
   step = max(int(logged or 0), max(saved, default=0))
   steps = int(_number(files, settings, "schedule.steps", 0))
   enough = _number(files, settings, "evaluation.enough", sys.float_info.max)
-  is_over = step >= steps or (best is not None and best >= enough)
+  is_over = step >= steps or any(
+    run_files.is_enough(score, enough) for score in scores.values()
+  )
   activity = FINISHED if is_over else STOPPED
   counted: Dict[str, int] = {}
   if rows:

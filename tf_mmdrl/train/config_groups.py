@@ -318,8 +318,8 @@ class EvaluationConfig(settings.Group):
   )
   enough: float = settings.setting(
     1e9,
-    "the run ends once an evaluation's mean score is at least this; 1e9 or"
-    " more: no score is enough",
+    "the run ends once an evaluation's mean score is at least this, and below"
+    " 1e9; 1e9 or more: no score is enough",
   )
   epsilon: float = settings.setting(
     0.001, "share of random actions in an evaluation", low=0, high=1

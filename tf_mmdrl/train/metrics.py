@@ -6,6 +6,7 @@ one that was not, byte for byte.
 
 import csv
 import io
+import math
 import os
 import pathlib
 from typing import Any, Dict, List, Optional, Sequence
@@ -170,7 +171,8 @@ class Metrics:
       self.last_evaluation = step
       self.evaluations += 1
       self._phase_start = self.last_game
-      if self.best_score is None or score > self.best_score:
+      is_best = self.best_score is None or score > self.best_score
+      if is_best and math.isfinite(score):
         self.best_score, self.best_step = score, step
     return row
 

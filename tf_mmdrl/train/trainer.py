@@ -33,8 +33,6 @@ from tf_mmdrl.train.slot_actors import Crew
 from tf_mmdrl.train.stopping import Stop
 from tf_mmdrl.train.watching import Watcher
 
-_NEVER = 1e9  # evaluation.enough if no score is
-
 Hire = Callable[[Config, Stop], Crew]
 # What has the parts of `RunState` that a trainer asks for; see `offline`.
 Make = Callable[[Config, RunDirectory], Any]
@@ -181,6 +179,7 @@ class Trainer:
         factories.seeds(config).evaluation,
         config.own_settings.worth,
       )
+    self._is_solved = self._has_enough()
     self._saved = state.step
     self._changed = False  # since the last checkpoint
     self._summarize = False
@@ -233,10 +232,13 @@ class Trainer:
       )
 
   def _is_over(self) -> bool:
-    best = self._state.metrics.best_score
+    return self._is_solved or self._state.is_finished
+
+  def _has_enough(self) -> bool:
     wanted = self._config.evaluation.enough
-    is_enough = best is not None and best >= wanted and wanted < _NEVER
-    return is_enough or self._state.is_finished
+    rows = self._state.metrics.rows()
+    scores = [row.get("evaluation_score") for row in rows]
+    return any(run_files.is_enough(score, wanted) for score in scores)
 
   def _is_due(self, period: int, last: int) -> bool:
     """Whether a multiple of the period has been passed since `last`."""
@@ -291,6 +293,9 @@ class Trainer:
       beyond_reach=float(state.agent.beyond_reach.numpy()),
     )
     self._changed = True
+    if evaluation is not None:
+      self._is_solved = self._has_enough()
+      self._say_what_is_not_enough(evaluation.mean)
     self._watcher.report(row)
     if evaluation is not None:
       observations = glimpse.observations()
@@ -301,6 +306,16 @@ class Trainer:
     self._summarize = True
     if state.metrics.best_step == state.step:
       self._export()
+
+  def _say_what_is_not_enough(self, score: float) -> None:
+    wanted = self._config.evaluation.enough
+    if wanted < run_files.TOO_HIGH and not score < run_files.TOO_HIGH:
+      notices.warn(
+        f"the evaluation at step {self._state.step:,} gave a score of"
+        f" {score:g}, which is not below {run_files.TOO_HIGH:g}: it does not"
+        " count for evaluation.enough, so the run goes on; are the rewards as"
+        " they should be?"
+      )
 
   def _save(self) -> None:
     if self._changed:
