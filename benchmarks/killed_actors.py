@@ -86,7 +86,7 @@ def _attack(
   words = attacked.train(folder / "threads", **settings, system__actors=actors)
   if attacked.run(words, log).code != 0:
     raise RuntimeError(f"{name} failed without a kill")
-  wanted = attacked.fingerprint(folder / "threads", log)
+  wanted = attacked.wanted_fingerprint(folder / "threads", log)
   words = [*attacked.train(folder / "ray", **settings), "--actors", str(actors)]
   hits: List[str] = []
   starts = tracebacks = lost = 0
@@ -102,7 +102,7 @@ def _attack(
         hits.append(kind)
         attacked.progress(name, len(hits) - 1, number, kind)
     done = command.end(3600)
-    tracebacks += "Traceback" in done.errors and done.code == 2
+    tracebacks += done.traceback
     if done.code == 0 and len(hits) >= number:
       break
     if done.code == 0:  # it was faster than the kills

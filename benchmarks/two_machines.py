@@ -166,8 +166,8 @@ def compare(name: str, cut: float, steps: int, folder: pathlib.Path) -> bool:
   """Whether two machines, cut for some seconds, end as two threads do."""
   log = folder / "log"
   words = [*_words(name, folder / "threads", steps), "--set", "system.actors=2"]
-  attacked.run(words, log)
-  wanted = attacked.fingerprint(folder / "threads", log)
+  _run_whole(words, log)
+  wanted = attacked.wanted_fingerprint(folder / "threads", log)
   long = cut > _DEAD
   with machines(folder, 3 if long else 2) as (first, second, *more):
     first.run("cluster", "start", "--host", first.host, "--cpus", "1")
@@ -188,7 +188,7 @@ def compare(name: str, cut: float, steps: int, folder: pathlib.Path) -> bool:
     code = process.wait()
     seconds = time.monotonic() - start
     first.run("cluster", "status")
-  same = attacked.fingerprint(folder / "two", log) == wanted != ""
+  same = attacked.fingerprint(folder / "two", log) == wanted
   print(
     f"{name}, cut {cut:.0f} s: exit {code}, {seconds:.0f} s,"
     f" {'the same' if same else 'ANOTHER'} fingerprint",
@@ -197,15 +197,31 @@ def compare(name: str, cut: float, steps: int, folder: pathlib.Path) -> bool:
   for line in said.read_text(errors="replace").splitlines():
     if line.startswith("mmdrl:"):
       print(f"  {line}")
-  return same
+  return same and code == 0
 
 
-def _sweep_words(folder: pathlib.Path, seeds: int, steps: int) -> List[str]:
+def _run_whole(words: List[str], log: pathlib.Path) -> None:
+  """Runs `mmdrl` without an attack; what others are compared with."""
+  done = attacked.run(words, log)
+  if done.code != 0:
+    last = (done.errors or done.shown).strip().splitlines()[-1:]
+    raise RuntimeError(
+      f"mmdrl {' '.join(words)} ended with {done.code}: {' '.join(last)}"
+    )
+
+
+def sweep_words(folder: pathlib.Path, seeds: int, steps: int) -> List[str]:
   words = ["sweep", "--run-dir", str(folder)]
   words += ["--seeds", ",".join(map(str, range(seeds)))]
   words += ["--envs", "CartPole-v1,Acrobot-v1", "--agents", "dqn,qrdqn"]
   run = attacked.train(pathlib.Path("unused"), schedule__steps=steps)
-  return words + run[run.index("--set") :]
+  settings = run[run.index("--set") :]
+  # DQN learns a mean, and has no particles.
+  of_all = "network.num_particles="
+  return [
+    *words,
+    *(w.replace(of_all, f"qrdqn:{of_all}") for w in settings),
+  ]
 
 
 def _table(folder: pathlib.Path) -> List[List[str]]:
@@ -222,35 +238,35 @@ def sweep(folder: pathlib.Path, collect: bool, seeds: int, steps: int) -> bool:
   """Whether four runs with each seed, of which some lose their machine, end
   with the table of one machine."""
   alone, two, said = folder / "alone", folder / "two", folder / "said"
-  attacked.run(
-    [*_sweep_words(alone, seeds, steps), "--jobs", "2"], folder / "log"
-  )
+  _run_whole([*sweep_words(alone, seeds, steps), "--jobs", "2"], folder / "log")
   wanted = _table(alone)
   with machines(folder, 2) as (first, second):
     first.run("cluster", "start", "--host", first.host, "--cpus", "1")
     address = f"{first.host}:6379"
     second.run("cluster", "join", address, "--cpus", "2")
-    words = [*_sweep_words(two, seeds, steps), "--cluster", address]
+    words = [*sweep_words(two, seeds, steps), "--cluster", address]
     start = time.monotonic()
     process = first.start(*words, *["--collect"] * collect, log=said)
     while process.poll() is None and len(_table(two)) < 2:
       time.sleep(0.2)
+    in_the_middle = process.poll() is None
     second.close()
     killed = time.monotonic() - start
     code = process.wait()
     seconds = time.monotonic() - start
-  same = _table(two) == wanted and len(wanted) == 4 * seeds
+  same = _table(two) == wanted
   print(
     f"sweep{' --collect' * collect}, the second machine killed after"
     f" {killed:.0f} s: exit {code}, {seconds:.0f} s, {len(_table(two))} runs,"
     f" {'the same' if same else 'ANOTHER'} table"
   )
   print(said.read_text(errors="replace"))
-  return same
+  whole = len(wanted) == 4 * seeds
+  return same and whole and in_the_middle and code == 0
 
 
 def main():
-  """Prints a line for each; 1 if a fingerprint is another."""
+  """Prints a line for each; 1 if one did not end as it should."""
   parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
   parser.add_argument("folder", type=pathlib.Path)
   parser.add_argument("--cut", default="0,8,60")

@@ -56,36 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
   """Runs what is left of the sweep, and prints the table."""
-  names = _split("--agents", args.agents)
-  for name in names:
-    algorithms.check_name(name)
-  own = {name: _settings(args.set, name, names) for name in names}
   check_places(args)
-  seeds = seeds_of(args.seeds)
-  shared = ["--preset", args.preset] if args.preset else []
-  if args.steps:
-    shared += ["--steps", args.steps]
   directory = pathlib.Path(args.run_dir)
-  jobs = sweeps.plan(
-    directory,
-    _split("--envs", args.envs),
-    seeds,
-    {name: [*shared, *_flags(own[name])] for name in names},
-  )
-  parser = argparse.ArgumentParser()
-  train_command.add_arguments(parser)
-  # The runs of the other seeds differ in nothing else.
-  first = jobs[: len(jobs) // len(seeds)]
-  asked = [parser.parse_args(job.arguments) for job in first]
-  for each in asked:
-    train_command.check(each)
-  require_cluster(args)
-  with quiet.loading():
-    from tf_mmdrl.train import factories
-
-  for each in asked:
-    _, config = train_command.wanted(each)
-    factories.check(config)
+  jobs = planned(args)
 
   with search_lock.alone(directory), places(args) as (at_once, start):
     outcome = sweeps.run(
@@ -107,6 +80,39 @@ def run(args: argparse.Namespace) -> int:
     print("not all runs are finished; run the same command to go on")
     return main.EXIT_STOPPED
   return main.EXIT_OK
+
+
+def planned(args: argparse.Namespace) -> List[Any]:
+  """The runs of a sweep; raises what one of them would raise at its start."""
+  names = _split("--agents", args.agents)
+  for name in names:
+    algorithms.check_name(name)
+  own = {name: _settings(args.set, name, names) for name in names}
+  seeds = seeds_of(args.seeds)
+  shared = ["--preset", args.preset] if args.preset else []
+  if args.steps:
+    shared += ["--steps", args.steps]
+  jobs = sweeps.plan(
+    pathlib.Path(args.run_dir),
+    _split("--envs", args.envs),
+    seeds,
+    {name: [*shared, *_flags(own[name])] for name in names},
+  )
+  parser = argparse.ArgumentParser()
+  train_command.add_arguments(parser)
+  # The runs of the other seeds differ in nothing else.
+  first = jobs[: len(jobs) // len(seeds)]
+  asked = [parser.parse_args(job.arguments) for job in first]
+  for each in asked:
+    train_command.check(each)
+  require_cluster(args)
+  with quiet.loading():
+    from tf_mmdrl.train import factories
+
+  for each in asked:
+    _, config = train_command.wanted(each)
+    factories.check(config)
+  return jobs
 
 
 def add_places(parser: argparse.ArgumentParser, what: str) -> None:
