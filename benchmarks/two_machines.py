@@ -211,6 +211,7 @@ def _run_whole(words: List[str], log: pathlib.Path) -> None:
 
 
 def sweep_words(folder: pathlib.Path, seeds: int, steps: int) -> List[str]:
+  """What follows `mmdrl`: four runs with each seed."""
   words = ["sweep", "--run-dir", str(folder)]
   words += ["--seeds", ",".join(map(str, range(seeds)))]
   words += ["--envs", "CartPole-v1,Acrobot-v1", "--agents", "dqn,qrdqn"]

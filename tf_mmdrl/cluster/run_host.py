@@ -7,23 +7,28 @@ path that all machines share, or with `collect` are fetched while runs go on,
 and sent to where they go on.
 """
 
+import os
 import pathlib
+import socket
 import threading
 import time
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import ray
 from ray import exceptions
 
 from tf_mmdrl.cluster import collected_run, own_place, run_copy
+from tf_mmdrl.cluster.waiting import Clock
 from tf_mmdrl.core import errors, exit_codes, full_disk, notices
-from tf_mmdrl.train import run_process
+from tf_mmdrl.train import run_process, versions
 
 _ATTEMPTS = 10  # machines that a run may lose
 _RECONNECT = 60.0  # seconds that a host may be out of reach
 _ASK = 1.0  # seconds until it is asked again
 PLACE = "mmdrl-run-"  # how a directory of a run's own begins
 _RUN, _LOG = "run", "log"
+_LOOK = 5.0  # seconds until it is looked whom a run waits for
+_PING = 60.0  # seconds until a host is asked whether it is there
 _CALLS = 100  # at once; those that lost their caller wait with the others
 
 
@@ -80,8 +85,13 @@ class RunHost:
         self._process.stop()
       self._is_stopped = True
 
-  def hello(self) -> None:
-    """Answers."""
+  def hello(self) -> Dict[str, Any]:
+    """Who this is; plain values, so that other versions understand it."""
+    return {
+      "host": socket.gethostname(),
+      "process": os.getpid(),
+      "versions": versions.found(),
+    }
 
   def listing(self) -> run_copy.Listing:
     """The files of the run in its own directory."""
@@ -142,13 +152,19 @@ class ClusterProcess:
       collected_run.Collected(directory, log) if collect else None
     )
     self._name, self._log = directory.name, log
+    self._room = (cpus, gpus)
     self._lost = 0
     self._is_stopped = False
     self._asked = 0.0
     self._host: Any = None
+    self._who = ""  # the host, for messages
     self._hello: Any = None  # answered once the host is there
+    self._ping: Any = None  # answered while it is
+    self._pinged = 0.0
     self._asked_for: Any = None
     self._is_begun = False  # the run, not only its host
+    self._waits_for = ""
+    self._clock = Clock()
     self._unreachable: Optional[float] = None  # since when
     self._code: Optional[int] = None
     self._begin()
@@ -165,10 +181,12 @@ class ClusterProcess:
       try:
         if ray.wait([self._asked_for], timeout=self._pause(left))[0]:
           self._answered(ray.get(self._asked_for))
-        elif left == 0:
-          return None
-        elif self._collected is not None and self._is_begun:
-          self._collected.fetch(self._host, at_once=False)
+        else:
+          self._look()
+          if left == 0:
+            return self._code
+          if self._collected is not None and self._is_begun:
+            self._collected.fetch(self._host, at_once=False)
       except exceptions.RayTaskError as error:
         cause = getattr(error, "cause", None) or error
         if isinstance(cause, OSError):
@@ -179,7 +197,8 @@ class ClusterProcess:
         raise cause from None
       except (exceptions.ActorUnavailableError, exceptions.GetTimeoutError):
         self._ask_again()
-      except exceptions.RayError:
+      except exceptions.RayError as error:
+        _refuse_unmade(error)
         self._move()
     return self._code
 
@@ -192,19 +211,53 @@ class ClusterProcess:
       self._code = exit_codes.STOPPED
       ray.kill(self._host)
 
-  def _pause(self, left: Optional[float]) -> Optional[float]:
-    """Seconds until there is something to do; None: until it ends."""
+  def _pause(self, left: Optional[float]) -> float:
+    """Seconds until there is something to do, at most."""
+    pause = _LOOK if left is None else min(left, _LOOK)
     if self._collected is None:
-      return left
-    return (
-      collected_run.PERIOD if left is None else min(left, collected_run.PERIOD)
-    )
+      return pause
+    return min(pause, collected_run.PERIOD)
+
+  def _look(self) -> None:
+    """Says whom the run waits for, if that is long; ends it at last."""
+    waits_for = self._awaited()
+    if waits_for != self._waits_for:
+      self._waits_for, self._clock = waits_for, Clock()
+    if not waits_for:
+      return
+    is_late = self._clock.is_late
+    if is_late and self._is_begun and not self._is_stopped:
+      self._move()
+    elif is_late and (self._is_stopped or not _has_room(*self._room)):
+      notices.warn(
+        f"{self._name} has waited {self._clock.waited / 60:.0f} minutes for"
+        f" {waits_for}, and stops; the same command goes on with it"
+      )
+      self._code = exit_codes.STOPPED
+      ray.kill(self._host)
+    else:  # other runs have the room
+      self._clock.tell(f"{waits_for}, for {self._name}")
+
+  def _awaited(self) -> str:
+    """Whom or what the run waits for; empty if it simply goes on."""
+    if not self._is_begun:
+      cpus, gpus = self._room
+      return f"a machine with room (--cpus {cpus} --gpus {gpus:g})"
+    if self._is_stopped:
+      return f"its last checkpoint on {self._who}"
+    now = time.monotonic()
+    if self._ping is not None and not ray.wait([self._ping], timeout=0)[0]:
+      return f"an answer of {self._who}"
+    if now - self._pinged > _PING:
+      self._ping, self._pinged = self._host.hello.remote(), now
+    return ""
 
   def _answered(self, answer: Any) -> None:
     if not self._is_begun:  # the host is there
-      assert self._collected is not None
-      self._collected.send(self._host)
-      self._is_begun = True
+      self._check(answer)
+      if self._collected is not None:
+        self._collected.send(self._host)
+      self._is_begun, self._pinged = True, time.monotonic()
       self._ask()
       return
     if self._collected is not None:
@@ -213,11 +266,23 @@ class ClusterProcess:
     self._code = answer
     ray.kill(self._host)
 
+  def _check(self, answer: Any) -> None:
+    """Raises if the host would compute with other versions than this one."""
+    known = answer if isinstance(answer, dict) else {}  # of another version
+    name = known.get("host", "a machine of the cluster")
+    self._who = f"process {known.get('process')} on {name}"
+    other = versions.changes(versions.found(), known.get("versions", {}))
+    if other:
+      ray.kill(self._host)
+      raise errors.UserError(
+        f"{name} has others than this machine: {'; '.join(other)}; install the"
+        " same on all machines"
+      )
+
   def _begin(self) -> None:
     self._host = self._kind.remote()
-    self._hello = self._host.hello.remote()
-    self._unreachable = None
-    self._is_begun = self._collected is None
+    self._ping = self._unreachable = None
+    self._is_begun = False
     self._ask()
 
   def _ask(self) -> None:
@@ -225,7 +290,7 @@ class ClusterProcess:
     if self._is_begun:
       self._asked_for = self._host.run.remote(*self._call)
     else:
-      self._asked_for = self._host.hello.remote()
+      self._asked_for = self._hello = self._host.hello.remote()
 
   def _ask_again(self) -> None:
     """Asks the same host, which may go on with the run; moves at last."""
@@ -256,17 +321,36 @@ class ClusterProcess:
     self._begin()
 
 
-def require_room(cpus: int, gpus: float) -> None:
-  """Raises if no machine of the cluster could ever hold a run."""
-  rooms = [
+def _refuse_unmade(error: exceptions.RayError) -> None:
+  """Raises if a host could not even begin: this package is not there."""
+  lines = str(error).strip().splitlines()
+  if any("creation task" in line for line in lines):
+    raise errors.UserError(
+      "a machine of the cluster cannot begin a run:"
+      f" {lines[-1].strip()}; install the same packages on all machines"
+    ) from None
+
+
+def _has_room(cpus: int, gpus: float) -> bool:
+  """Whether a machine of the cluster could hold a run, were it free."""
+  return any(room[0] >= cpus and room[1] >= gpus for room in _rooms())
+
+
+def _rooms() -> List[Tuple[float, float]]:
+  """CPUs and GPUs of each machine that is there."""
+  return [
     (node["Resources"].get("CPU", 0), node["Resources"].get("GPU", 0))
     for node in ray.nodes()
     if node["Alive"]
   ]
-  if any(room[0] >= cpus and room[1] >= gpus for room in rooms):
+
+
+def require_room(cpus: int, gpus: float) -> None:
+  """Raises if no machine of the cluster could ever hold a run."""
+  if _has_room(cpus, gpus):
     return
   largest = max(
-    rooms, key=lambda room: (room[1] >= gpus, *room), default=(0, 0)
+    _rooms(), key=lambda room: (room[1] >= gpus, *room), default=(0, 0)
   )
   raise errors.UserError(
     f"a run wants --cpus {cpus} --gpus {gpus:g} of one machine, and the largest"

@@ -20,7 +20,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 from tf_mmdrl.cluster import search_lock
 from tf_mmdrl.cluster.search_space import Search
 from tf_mmdrl.core import errors, optional, run_files
-from tf_mmdrl.train import run_process
+from tf_mmdrl.train import run_process, sweeps
 
 _STORAGE = "search.db"
 _FULL_TRIALS = 4  # that no median stops, to have one
@@ -139,10 +139,8 @@ def _run(searching: "_Searching", at_once: int) -> bool:
   before = signal.signal(signal.SIGTERM, signal.default_int_handler)
   try:
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-      working = [pool.submit(searching.work) for _ in range(at_once)]
       try:
-        for one in working:
-          one.result()
+        sweeps.in_threads(pool, lambda _: searching.work(), range(at_once))
       except BaseException as error:
         searching.stopped.set()
         if isinstance(error, KeyboardInterrupt):

@@ -35,9 +35,11 @@ class LateError(Exception):
 class Clock:
   """How long one call has waited."""
 
-  def __init__(self, patience: Patience, stop: Stop):
+  def __init__(
+    self, patience: Patience = PATIENCE, stop: Optional[Stop] = None
+  ):
     self._patience = patience
-    self._stop = stop
+    self._stop = stop or Stop()
     self._began = time.monotonic()
     self._told = 0.0
     self._asked: Optional[float] = None
@@ -70,14 +72,24 @@ class Clock:
 
   def look(self, whom: str) -> None:
     """Says whom the run waits for; raises `LateError` at the end."""
-    patience, waited = self._patience, self.waited
+    patience = self._patience
     if self._stop.asked:
       self._asked = self._asked or time.monotonic()
       if time.monotonic() - self._asked > patience.hurry:
         raise LateError
-    if waited > patience.give_up:
+    if self.is_late:
       raise LateError
-    if waited - self._told > patience.tell:
+    self.tell(whom)
+
+  @property
+  def is_late(self) -> bool:
+    """Whether a run that waits for it should stop."""
+    return self.waited > self._patience.give_up
+
+  def tell(self, whom: str) -> None:
+    """Says whom the run waits for, every so often."""
+    waited = self.waited
+    if waited - self._told > self._patience.tell:
       self._told = waited
       notices.note(f"has waited {waited:.0f} s for {whom}")
 

@@ -1,30 +1,16 @@
 """The machine and the versions that a run is trained with."""
 
-import importlib.metadata
 import os
 import pathlib
 import platform
 import shlex
 import subprocess
-import sys
 from typing import Any, Dict, List, Optional, Set
 
 import tensorflow as tf
 
-from tf_mmdrl import version
+from tf_mmdrl.train import versions
 
-_PACKAGES = (
-  "tensorflow",
-  "tf-agents",
-  "tf-keras",
-  "tensorflow-probability",
-  "numpy",
-  "ale-py",
-  "gymnasium",
-  "mo-gymnasium",
-  "Box2D",
-  "minatar",
-)
 # What TensorFlow, XLA and oneDNN read from the environment that changes bits.
 _VARIABLES = (
   "TF_ENABLE_ONEDNN_OPTS",
@@ -71,14 +57,8 @@ def describe() -> Dict[str, Any]:
 
 def surroundings() -> Dict[str, Any]:
   """`versions`, `git_commit` and `machine`, as JSON values."""
-  versions = {"tf-mmdrl": version.__version__, "python": sys.version.split()[0]}
-  for package in _PACKAGES:
-    try:
-      versions[package] = importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-      versions[package] = "not installed"
   return {
-    "versions": versions,
+    "versions": versions.found(),
     "git_commit": _commit(),
     "machine": describe(),
   }
@@ -106,14 +86,15 @@ def changes_of_bits(before: Dict[str, Any], now: Dict[str, Any]) -> List[str]:
   Returns:
     Each as `name: before -> now`.
   """
-  changes = []
-  for group, names in (("versions", None), ("machine", _DECISIVE)):
-    for name, value in before.get(group, {}).items():
-      if names is None or name in names:
-        new = now[group].get(name, "not installed")
-        if new != value:
-          changes.append(f"{name}: {value} -> {new}")
-  return changes
+  machine = {
+    name: value
+    for name, value in before.get("machine", {}).items()
+    if name in _DECISIVE
+  }
+  return [
+    *versions.changes(before.get("versions", {}), now["versions"]),
+    *versions.changes(machine, now["machine"]),
+  ]
 
 
 def _devices() -> str:

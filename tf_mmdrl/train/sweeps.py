@@ -18,6 +18,7 @@ from typing import (
   Any,
   Callable,
   Dict,
+  Iterable,
   List,
   Mapping,
   NamedTuple,
@@ -171,13 +172,31 @@ def run(
   try:
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
       try:
-        ends = list(pool.map(sweep.run, left))
+        ends = in_threads(pool, sweep.run, left)
       except KeyboardInterrupt:
         sweep.stop()
         return Outcome(stopped=len(left), failed=0)
+      except BaseException:  # said now, not when all others have ended
+        sweep.stop()
+        raise
       return Outcome(ends.count(_End.STOPPED), ends.count(_End.FAILED))
   finally:
     signal.signal(signal.SIGTERM, before)
+
+
+def in_threads(
+  pool: concurrent.futures.Executor,
+  function: Callable[[Any], Any],
+  values: Iterable[Any],
+) -> List[Any]:
+  """What a function makes of each value; raises as soon as one call does."""
+  calls = [pool.submit(function, value) for value in values]
+  done, _ = concurrent.futures.wait(
+    calls, return_when=concurrent.futures.FIRST_EXCEPTION
+  )
+  for call in done:
+    call.result()
+  return [call.result() for call in calls]
 
 
 class _End(enum.Enum):
