@@ -121,3 +121,18 @@ def test_a_checkpoint_does_not_wait_for_a_suspended_actor(made):
   running.close()
   assert slots[1].losses == ["does not answer"] and not slots[0].losses
   assert run.step == run.slots[0] and not stop.asked
+
+
+def test_a_log_that_was_cut_goes_on_with_whole_lines(tmp_path):
+  """Of what was learnt from: chunks after the checkpoint are played anew."""
+  path, header = tmp_path / "chunks.csv", "step,slot,steps,staleness,updates\n"
+  log = free_order.Log(path, 0)
+  log.add(8, 0, 8, 0, 1)
+  assert path.read_text() == header + "8,0,8,0,1\n"  # as a kill would leave it
+  # What earlier versions left of two kills: a header twice, and half a line.
+  path.write_text(header + "8,0,8,0,1\n16,1,8,0,2\n" + header + "24,0,8,0,3\n1")
+  log = free_order.Log(path, 16)
+  log.add(24, 1, 8, 1, 3)
+  log.close()
+  rows = "8,0,8,0,1\n16,1,8,0,2\n24,1,8,1,3\n"
+  assert path.read_text() == header + rows

@@ -10,7 +10,6 @@ make the weights of a chunk under way older than `system.staleness` rounds.
 No run repeats another one bit for bit.
 """
 
-import csv
 import pathlib
 import time
 from typing import (
@@ -28,6 +27,7 @@ import ray
 import tensorflow as tf
 
 from tf_mmdrl.cluster.waiting import Clock, LateError
+from tf_mmdrl.core import whole_files
 from tf_mmdrl.train import factories
 from tf_mmdrl.train.run_state import RunState
 
@@ -92,7 +92,7 @@ class FreeRounds:
     self._oldest = config.system.staleness
     self._calls: Dict[Any, _Call] = {}
     self._rounds = 0
-    self._log = Log(state.directory / "chunks.csv")
+    self._log = Log(state.directory / "chunks.csv", state.step)
 
   @property
   def credit(self) -> float:
@@ -231,17 +231,31 @@ class FreeRounds:
 class Log:
   """A line for each chunk: who played it, and how old its weights were."""
 
-  def __init__(self, path: pathlib.Path):
-    is_new = not path.exists()
-    self._file = path.open("a", newline="")
-    self._writer = csv.writer(self._file)
-    if is_new:
-      self._writer.writerow(_COLUMNS)
+  def __init__(self, path: pathlib.Path, step: int):
+    """Goes on with a file, from which chunks that were lost are removed.
+
+    Args:
+      path: the file.
+      step: at which the run goes on.
+    """
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    kept = [line for line in lines if _is_of(line, step)]
+    text = "".join([",".join(_COLUMNS) + "\n", *kept])
+    whole_files.write(path, text.encode())
+    # By lines: whoever reads it, or is left after a kill, has whole ones.
+    self._file = path.open("a", buffering=1)
 
   def add(self, *values: int) -> None:
     """Appends a line."""
-    self._writer.writerow(values)
+    self._file.write(",".join(map(str, values)) + "\n")
 
   def close(self) -> None:
     """Writes what is left."""
     self._file.close()
+
+
+def _is_of(line: str, step: int) -> bool:
+  """Whether it is a whole line, of a chunk up to a step of the run."""
+  values = line.rstrip("\n").split(",")
+  whole = line.endswith("\n") and len(values) == len(_COLUMNS)
+  return whole and values[0].isdecimal() and int(values[0]) <= step
