@@ -3,19 +3,23 @@
 import copy
 import os
 import pathlib
+import queue
+import re
 import shutil
+import socket
 import stat
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import pytest
 import train_fixtures
 
 from tf_mmdrl.cli import main
-from tf_mmdrl.cluster import connection, nodes
+from tf_mmdrl.cluster import connection, nodes, ray_processes
 from tf_mmdrl.core import errors
-from tf_mmdrl.train import machine, stopping
+from tf_mmdrl.train import machine, run_directory, stopping
 
 
 @pytest.fixture
@@ -166,6 +170,66 @@ def test_a_machine_must_be_part_of_the_cluster(token):
     connection.cluster("a:1"),
   ):
     pass
+
+
+@pytest.mark.parametrize(
+  "words, message",
+  [
+    (["--host", "192.0.2.77"], "'192.0.2.77' is no address of this machine"),
+    (["--host", "a.invalid"], "'a.invalid' is no address of this machine"),
+    (["--port", "65534"], "ports 65534 to 65537 are wanted"),
+    (["--port", "-1"], "ports -1 to 2 are wanted"),
+    (["--port", "PORT"], "cannot be had at 127.0.0.1.*pass another --port"),
+  ],
+)
+def test_an_address_is_looked_at_before_ray_is(
+  token, monkeypatch, capsys, words, message
+):
+  """Ray tried for 300 s, and did not say why."""
+  monkeypatch.setattr(nodes, "_ray_start", pytest.fail)
+  with socket.socket() as taken:
+    taken.bind(("127.0.0.1", 0))
+    taken.listen()
+    port = str(taken.getsockname()[1])
+    words = [word.replace("PORT", port) for word in words]
+    assert main.main(["cluster", "start", *words]) == 2
+  said = capsys.readouterr().err.strip().splitlines()
+  assert len(said) == 1 and re.search(message, said[0]), said
+  assert not token.exists()
+
+
+def test_a_second_learner_is_refused_before_ray_starts(tmp_path, capsys):
+  path = tmp_path / "run"
+  path.mkdir()
+  first = run_directory.RunDirectory(path)
+  words = ["train", "--actors", "1", "--run-dir", str(path)]
+  words += ["--set", "system.deterministic=false"]  # of the whole process
+  with first.claimed():
+    start = "tf_mmdrl.cluster.connection.connected"
+    with mock.patch(start, side_effect=AssertionError):
+      assert main.main(words) == 2
+  said = capsys.readouterr().err.strip().splitlines()[-1]
+  assert f"another run (process {os.getpid()}) writes to" in said
+
+
+def test_a_process_that_all_need_is_missed_at_once():
+  """Ray ends a learner without a word then, or lets it wait for ever."""
+  ended = queue.Queue()
+  words = [sys.executable, "-c", "input()"]
+  with (
+    subprocess.Popen(words, stdin=-1) as one,
+    ray_processes._watching({one.pid: "raylet"}, ended.put),
+  ):
+    one.kill()
+    assert ended.get(timeout=20) == "raylet"
+  with subprocess.Popen(words, stdin=-1) as one:
+    with ray_processes._watching({one.pid: "raylet"}, ended.put):
+      pass
+    one.kill()  # nobody watches any more
+  assert ended.empty()
+  # One that had ended before anybody watched.
+  with ray_processes._watching({one.pid: "gcs_server"}, ended.put):
+    assert ended.get(timeout=20) == "gcs_server"
 
 
 @pytest.mark.parametrize(

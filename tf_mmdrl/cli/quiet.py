@@ -2,8 +2,9 @@
 
 import contextlib
 import os
-import sys
 from typing import Iterator
+
+from tf_mmdrl.core import notices
 
 
 @contextlib.contextmanager
@@ -17,16 +18,8 @@ def loading() -> Iterator[None]:
   if os.environ.get("TF_CPP_MIN_LOG_LEVEL") in ("0", "1"):
     yield
     return
-  sys.stderr.flush()
-  kept = os.dup(2)
-  try:
-    with open(os.devnull, "wb") as nowhere:
-      os.dup2(nowhere.fileno(), 2)
+  with notices.silence():
     yield
     import tensorflow as tf
 
     tf.config.list_physical_devices()  # complains where there is no GPU
-  finally:
-    sys.stderr.flush()
-    os.dup2(kept, 2)
-    os.close(kept)

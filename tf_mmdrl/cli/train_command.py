@@ -204,7 +204,8 @@ def run(args: argparse.Namespace) -> int:
       f"note: learning starts at step {schedule.learning_starts:,}, so nothing"
       " will be\nlearnt; set schedule.learning_starts or more steps"
     )
-  with _actors(args, config) as hire:
+  # A second learner is refused before Ray has started for it.
+  with directory.claimed(), _actors(args, config) as hire:
     outcome = trainer.train(
       config,
       directory,

@@ -17,7 +17,7 @@ import stat
 import sys
 from typing import Any, Dict, Iterator, Optional, Tuple
 
-from tf_mmdrl.cluster import own_place
+from tf_mmdrl.cluster import own_place, ray_processes
 from tf_mmdrl.core import errors, notices, optional
 
 _MEGABYTE = 2**20
@@ -29,6 +29,10 @@ _TOKEN = 4096  # characters of a token, at most
 TOKEN_PATH = "RAY_AUTH_TOKEN_PATH"
 # "0" is what Ray itself takes where it runs on one machine only.
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+_REJOIN = (
+  "run mmdrl cluster stop here, then start or join again, and the same command"
+  " goes on"
+)
 DEFAULT_TOKEN = pathlib.Path("~/.ray/auth_token")
 _INIT: Dict[str, Any] = dict(
   log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=True
@@ -73,7 +77,8 @@ def local(num_cpus: int, *, object_store: int = 300) -> Iterator[None]:
         **_INIT,
       )
       _silence(ray)
-      yield
+      with ray_processes.watched(place, "the same command goes on"):
+        yield
     finally:
       _shut_down()
 
@@ -91,11 +96,13 @@ def cluster(address: str) -> Iterator[None]:
   _stay_local(ray, is_loopback(host))
   try:
     try:
-      ray.init(address=address, _node_ip_address=host, **_INIT)
+      with notices.silence():  # Ray says what `reason` says, many times
+        ray.init(address=address, _node_ip_address=host, **_INIT)
     except Exception as error:  # Ray has no class of its own for most of them
       raise errors.UserError(reason(address, error)) from error
     _silence(ray)
-    yield
+    with ray_processes.watched(cluster_place(), _REJOIN):
+      yield
   finally:
     _shut_down()
 

@@ -6,22 +6,31 @@
 """
 
 import contextlib
+import errno
 import json
 import os
 import pathlib
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from tf_mmdrl.cluster import connection
+from tf_mmdrl.cluster import connection, ray_processes
 from tf_mmdrl.core import errors, notices, whole_files
 
 _MEGABYTE = 2**20
 _PATIENCE = 300  # seconds that Ray may take to start
+# Ports of a machine after the cluster's own; docs/cluster.md lists who listens.
+_NEXT_PORTS = (
+  "--node-manager-port",
+  "--object-manager-port",
+  "--runtime-env-agent-port",
+)
+WORKER_PORTS = (10002, 19999)
 
 
 class Node(NamedTuple):
@@ -34,6 +43,11 @@ class Node(NamedTuple):
 
   address: str
   host: str
+
+  @property
+  def port(self) -> int:
+    """The cluster's."""
+    return int(self.address.rpartition(":")[2])
 
 
 def start(
@@ -50,6 +64,7 @@ def start(
   """
   connection.require_ray_there()
   _refuse_second()
+  _require_ports(host, [port, *_next_ports(port)], "pass another --port")
   make_token()
   node = Node(f"{host}:{port}", host)
   head = ["--head", "--port", str(port), "--include-dashboard", "false"]
@@ -66,6 +81,11 @@ def join(
   connection.require_token()
   _refuse_second()
   node = Node(address, host or _host_towards(address))
+  _require_ports(
+    node.host,
+    _next_ports(node.port),
+    "end what has it, or start the cluster with another --port",
+  )
   _ray_start(node, ["--address", address, *_offers(cpus, gpus, store)])
   return node
 
@@ -159,6 +179,39 @@ def _refuse_second() -> None:
     )
 
 
+def _next_ports(port: int) -> List[int]:
+  return [port + 1 + index for index, _ in enumerate(_NEXT_PORTS)]
+
+
+def _require_ports(host: str, ports: Sequence[int], instead: str) -> None:
+  """Raises unless this machine has the address, and these ports are free.
+
+  Ray would try for minutes, and then say something else.
+  """
+  if not 0 < min(ports) <= max(ports) < 1 << 16:
+    raise errors.UserError(
+      f"the ports {min(ports)} to {max(ports)} are wanted, and ports are 1 to"
+      f" 65535; {instead}"
+    )
+  for port in ports:
+    try:
+      kind = socket.SOCK_STREAM
+      family, _, _, _, place = socket.getaddrinfo(host, port, type=kind)[0]
+      with socket.socket(family, kind) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(place)
+    except OSError as error:
+      name = isinstance(error, socket.gaierror)
+      if name or error.errno == errno.EADDRNOTAVAIL:
+        raise errors.UserError(
+          f"{host!r} is no address of this machine; pass --host with one that"
+          " ip addr shows, at which the others reach it"
+        ) from None
+      raise errors.UserError(
+        f"port {port} cannot be had at {host}: {error.strerror}; {instead}"
+      ) from None
+
+
 def _ray_start(node: Node, words: List[str]) -> None:
   try:
     for attempt in range(1, connection.START_ATTEMPTS + 1):
@@ -178,10 +231,13 @@ def _ray_start(node: Node, words: List[str]) -> None:
 def _try_to_start(node: Node, words: List[str]) -> Optional[str]:
   """What Ray says if it does not start; None if it does."""
   place = _make_place()
+  ports = dict(zip(_NEXT_PORTS, _next_ports(node.port)))
+  ports.update(zip(("--min-worker-port", "--max-worker-port"), WORKER_PORTS))
   command = [
-    *(sys.executable, "-m", "ray.scripts.scripts", "start", *words),
+    *(sys.executable, "-m", "tf_mmdrl.cluster.ray_command", "start", *words),
     *("--node-ip-address", node.host, "--temp-dir", str(place)),
     *("--disable-usage-stats", "--include-log-monitor", "false"),
+    *(str(part) for pair in ports.items() for part in pair),
   ]
   around = dict(os.environ)
   if connection.is_loopback(node.host):  # it would take another one
@@ -219,8 +275,6 @@ def _telling(lines: List[str]) -> List[str]:
 
 def _host_towards(address: str) -> str:
   """This machine's address, as the cluster sees it."""
-  import socket
-
   host, _, port = address.rpartition(":")
   with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
     try:
@@ -234,19 +288,5 @@ def _host_towards(address: str) -> str:
 
 
 def _processes() -> List[int]:
-  """Processes of Ray that serve this cluster, by the place of their files.
-
-  Those of containers may have a place of the same name, and are seen from here.
-  """
-  found, mark = [], str(connection.cluster_place()).encode()
-  mounts = os.readlink("/proc/self/ns/mnt")
-  for path in pathlib.Path("/proc").glob("[0-9]*"):
-    try:
-      words = (path / "cmdline").read_bytes()
-      mine = path.stat().st_uid == os.getuid()
-      mine = mine and os.readlink(path / "ns" / "mnt") == mounts
-    except OSError:
-      continue
-    if mine and mark in words and int(path.name) != os.getpid():
-      found.append(int(path.name))
-  return found
+  """Processes of Ray that serve this cluster, by the place of their files."""
+  return ray_processes.found(connection.cluster_place())

@@ -6,8 +6,9 @@ end what was going on.
 """
 
 import contextlib
+import os
 import sys
-from typing import Optional, TextIO
+from typing import Iterator, Optional, TextIO
 
 
 def warn(text: str) -> None:
@@ -32,3 +33,21 @@ def show(text: str, stream: Optional[TextIO] = None) -> None:
     stream = stream or sys.stderr
     stream.write(text)
     stream.flush()
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+  """Lets nothing of this process reach standard error, C++ included.
+
+  For libraries that write there whatever they are told.
+  """
+  sys.stderr.flush()
+  kept = os.dup(2)
+  try:
+    with open(os.devnull, "wb") as nowhere:
+      os.dup2(nowhere.fileno(), 2)
+    yield
+  finally:
+    sys.stderr.flush()
+    os.dup2(kept, 2)
+    os.close(kept)

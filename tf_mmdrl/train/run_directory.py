@@ -4,6 +4,7 @@ What only reads a run, and needs none of its settings checked, uses
 `core.run_files`.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -174,7 +175,8 @@ class RunDirectory(RunFiles):
     before, old_words = None, None
     try:
       self.path.mkdir(parents=True, exist_ok=True)
-      self._claim()
+      if not self._locks:
+        self._claim()
       if self.config_file.exists():
         config = self.as_begun(config)
         before = self.config().completed()
@@ -197,10 +199,29 @@ class RunDirectory(RunFiles):
       whole_files.write(self.config_file, text.encode())
       return before
     except OSError as error:
-      raise errors.UserError(
-        f"cannot write to {str(self.path)!r}: {error.strerror}; pass another"
-        " --run-dir"
-      ) from None
+      raise self._unwritable(error) from None
+
+  @contextlib.contextmanager
+  def claimed(self) -> Iterator[None]:
+    """Keeps others out while the context lasts, if the directory is there.
+
+    For what takes long before `open_for_training`, which makes the directory.
+    """
+    try:
+      if self.path.exists():
+        self._claim()
+    except OSError as error:
+      raise self._unwritable(error) from None
+    try:
+      yield
+    finally:
+      self.close()
+
+  def _unwritable(self, error: OSError) -> errors.UserError:
+    return errors.UserError(
+      f"cannot write to {str(self.path)!r}: {error.strerror}; pass another"
+      " --run-dir"
+    )
 
   def _compare_bits(
     self,
