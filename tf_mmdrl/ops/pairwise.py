@@ -9,6 +9,12 @@ gradient come in one pass, so that nothing is kept for the backward pass.
 in the particles' own dtype. There the terms do not cancel at the end: each row
 sums over both samples with signed weights, in turns, so that sums stay small.
 What is left is the rounding of the kernel's values, about 1e-7 of their size.
+
+A kernel with a cusp wants more care, as its slope has no bound near distance 0.
+XLA may round one particle in two ways, as a row and as a column, because it
+fuses differences with what came before them. A distance of such a size counts
+as 0. Forces are sums of slopes times differences: the difference of two sums,
+by which smooth kernels go, would be rounded at the size of the slopes.
 """
 
 from typing import NamedTuple, Tuple
@@ -21,6 +27,8 @@ from tf_mmdrl.ops.kernels import Kernel
 
 # Pairs of one example that are in memory at a time.
 _CHUNK = 2**16
+# Roundings of a particle that two ways to compute it may differ by.
+_ROUNDINGS = 8
 
 
 def discrepancy(
@@ -101,10 +109,17 @@ def signed_discrepancy(
   both = tf.gather(both, order, axis=1)
   signed = tf.concat([x_weights, -y_weights], axis=1)
   signed = tf.gather(signed, order, axis=1)
-  of_x, force, by_x = _interact(x, both, signed, kernel, row_weights=x_weights)
+  of_x, force, by_x = _interact(
+    x, both, signed, kernel, row_weights=x_weights, centre=centre
+  )
   # Pairs of x and y are known from the rows of x, and are not computed again.
   by_x = tf.gather(by_x, np.argsort(order)[x.shape[1] :], axis=1)
-  of_y = by_x - _interact(y, y, y_weights, kernel, with_force=False)[0]
+  of_y = (
+    by_x
+    - _interact(
+      y, y, y_weights, kernel, with_force=False, centre=centre
+    ).potential
+  )
   value = tf.reduce_sum(x_weights * of_x, axis=1)
   value -= tf.reduce_sum(y_weights * of_y, axis=1)
   return Discrepancy(
@@ -157,13 +172,15 @@ class _Interaction(NamedTuple):
 
 
 def _interact(
-  x, y, weights, kernel, *, with_force=True, row_weights=None
+  x, y, weights, kernel, *, with_force=True, row_weights=None, centre=None
 ) -> _Interaction:
-  """The interaction, in chunks of rows."""
+  """The interaction, in chunks of rows; `centre` was taken from x and y."""
   num_rows, num_columns = x.shape[1], y.shape[1]
   rows = max(1, _CHUNK // num_columns)
   if rows >= num_rows:
-    return _interact_rows(x, y, weights, kernel, with_force, row_weights)
+    return _interact_rows(
+      x, y, weights, kernel, with_force, centre, row_weights
+    )
   num_chunks = -(-num_rows // rows)
   rows = -(-num_rows // num_chunks)  # alike, so that few are padded
 
@@ -184,7 +201,7 @@ def _interact(
     chunks += (in_chunks(tf.broadcast_to(row_weights, shape)),)
   found = tf.map_fn(
     lambda chunk: _interact_rows(
-      chunk[0], y, weights, kernel, with_force, *chunk[1:]
+      chunk[0], y, weights, kernel, with_force, centre, *chunk[1:]
     ),
     chunks,
     fn_output_signature=_Interaction(*[x.dtype] * 3),
@@ -198,15 +215,15 @@ def _interact(
 
 
 def _interact_rows(
-  x, y, weights, kernel, with_force, row_weights=None
+  x, y, weights, kernel, with_force, centre, row_weights=None
 ) -> _Interaction:
   """`_interact` for rows that fit in memory together."""
   shift_invariant = kernel.properties.shift_invariant
   if shift_invariant:
-    statistic = sum(
-      tf.math.squared_difference(a[:, :, tf.newaxis], b[:, tf.newaxis])
-      for a, b in zip(tf.unstack(x, axis=2), tf.unstack(y, axis=2))
-    )
+    statistic = _squared_distances(x, y)
+    if kernel.has_cusp:
+      rounding = _rounding(x, centre)[:, :, tf.newaxis]
+      statistic = tf.where(statistic > rounding, statistic, 0)
   else:
     statistic = tf.matmul(x, y, transpose_b=True)
   excess, slope = kernel.excess_and_slope(statistic)
@@ -216,12 +233,40 @@ def _interact_rows(
     by_rows = tf.linalg.matvec(excess, row_weights, transpose_a=True)
   if not with_force:
     return _Interaction(potential, tf.zeros_like(x), by_rows)
+  pull = slope * weights[:, tf.newaxis]
+  if kernel.has_cusp:
+    return _Interaction(potential, _force_of_differences(x, y, pull), by_rows)
   # The force is linear in y, so it needs no tensor of [B, N, M, D]. A column of
   # ones gives the sum of the pulls in the same pass.
-  pull = slope * weights[:, tf.newaxis]
   ones = tf.ones_like(y[:, :, :1])
   force = tf.matmul(pull, tf.concat([y, ones], axis=2))
   force, total = force[:, :, :-1], force[:, :, -1:]
   if shift_invariant:
     force = 2 * (x * total - force)
   return _Interaction(potential, force, by_rows)
+
+
+def _squared_distances(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+  """[B, N, M] of x [B, N, D] and y [B, M, D]."""
+  return sum(
+    tf.math.squared_difference(a[:, :, tf.newaxis], b[:, tf.newaxis])
+    for a, b in zip(tf.unstack(x, axis=2), tf.unstack(y, axis=2))
+  )
+
+
+def _rounding(x: tf.Tensor, centre) -> tf.Tensor:
+  """[B, N] squared distances that rounding may give x [B, N, D] from itself."""
+  unit = _ROUNDINGS * np.finfo(x.dtype.as_numpy_dtype).eps
+  size = tf.abs(x) if centre is None else tf.abs(x) + tf.abs(centre)
+  return tf.reduce_sum((unit * size) ** 2, axis=2)
+
+
+def _force_of_differences(x, y, pull) -> tf.Tensor:
+  """[B, N, D] sums over j of 2 pull_ij (x_i - y_j), of pull [B, N, M]."""
+  return tf.stack(
+    [
+      2 * tf.reduce_sum(pull * (a[:, :, tf.newaxis] - b[:, tf.newaxis]), axis=2)
+      for a, b in zip(tf.unstack(x, axis=2), tf.unstack(y, axis=2))
+    ],
+    axis=2,
+  )

@@ -53,6 +53,14 @@ class Kernel(abc.ABC):
     """k at statistic zero."""
     return 0.0
 
+  @property
+  def has_cusp(self) -> bool:
+    """Whether the slope has no bound as particles coincide, and jumps to 0.
+
+    Rounding then may not take a distance of 0 for another (see `pairwise`).
+    """
+    return False
+
   @functools.cached_property
   def reach(self) -> float:
     """The distance beyond which its pull stays below 1 % of its largest value.

@@ -22,6 +22,7 @@ class Laplace(kernel.Kernel):
   h: float = 1.0
   properties = kernel.Properties(characteristic=True, shift_invariant=True)
   at_zero = 1.0
+  has_cusp = True
 
   def __post_init__(self):
     kernel.positive("bandwidths", (self.h,))

@@ -45,6 +45,15 @@ class Sum(kernel.Kernel):
     """k(x, x), if shift invariant."""
     return sum(c * k.at_zero for c, k in zip(self.coefficients, self.terms))
 
+  @property
+  def has_cusp(self) -> bool:
+    """If a term has one."""
+    return any(
+      term.has_cusp
+      for term, coefficient in zip(self.terms, self.coefficients)
+      if coefficient
+    )
+
   def __call__(self, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """k(x, y), elementwise; the terms may differ in their statistic."""
     return sum(c * k(x, y) for c, k in zip(self.coefficients, self.terms))

@@ -35,6 +35,11 @@ class Unrectified(kernel.Kernel):
       contraction_order=self.alpha,
     )
 
+  @property
+  def has_cusp(self) -> bool:
+    """At any order but 2."""
+    return self.alpha < 2
+
   def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
     """See the base class."""
     if self.alpha == 2:
