@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import JointReturnDistribution
-from tf_mmdrl.policies import scores, utilities, utility_names
+from tf_mmdrl.policies import player, scores, utilities, utility_names
 
 # [B = 1, A = 2, N = 2, D = 2]: balanced or not, with the same mean.
 _JOINT = JointReturnDistribution(
@@ -22,6 +23,16 @@ def product(returns):
 def logarithm(returns):
   """NaN below 0."""
   return tf.reduce_sum(tf.math.log(returns), axis=-1)
+
+
+def by_numpy(returns):
+  """Works on what is not yet part of a graph."""
+  return np.log(1 + np.square(returns)).sum(axis=-1)
+
+
+def of_axis_one(returns):
+  """Right for [B, D] alone."""
+  return tf.reduce_sum(returns, axis=1)
 
 
 def matrix(returns):
@@ -106,6 +117,14 @@ def test_other_scores_are_of_the_utility():
     ("chebyshev:1,0", "above 0"),
     ("ces:0:1,1", "rho must lie in"),
     ("ces:0.5", "wants numbers"),
+    ("ces:0.5,1:1,1", "wants one number, rho"),
+    ("ces:0.5:1,inf", "ces's weights must be finite"),
+    ("linear:inf,1", "linear's weights must be finite"),
+    ("linear:1e39,1", "must be finite as float32"),
+    ("chebyshev:inf,1", "chebyshev's weights must be finite"),
+    ("chebyshev:1e-60,1", "above 0"),
+    ("chebyshev:1,1@-inf,1", "chebyshev's reference must be finite"),
+    ("threshold:inf,1", "limits .* must be finite"),
     (f"{__name__}:no_such", "no_such"),
     (f"{__name__}:NO_FUNCTION", "Callable"),
   ],
@@ -129,6 +148,8 @@ def test_bad_criteria(criterion):
     ("chebyshev:1,1@2", "reference for each of the 2"),
     (f"{__name__}:logarithm", "gave NaN for the returns"),
     (f"{__name__}:matrix", "one float32 for each vector"),
+    (f"{__name__}:by_numpy", "raised .*; write it in TensorFlow operations"),
+    (f"{__name__}:of_axis_one", "one float32 for each vector"),
   ],
 )
 def test_utilities_that_do_not_fit(text, message):
@@ -143,5 +164,34 @@ def test_utilities_that_fit():
 
 def test_nan_of_a_function_stops_a_policy():
   utility = utilities.Function(logarithm, "mine")
-  with pytest.raises(tf.errors.InvalidArgumentError, match="mine gave NaN"):
-    tf.function(utility)(tf.constant([[-1.0, 1.0]]))
+  returns = tf.constant([[[2.0, 1.0], [-1.0, 1.5]]])
+  message = (
+    r"^the utility mine gave NaN for the returns \[-1(\.0)?, 1.5\]; .*any$"
+  )
+  for call in (utility, tf.function(utility)):
+    with (
+      pytest.raises(errors.UserError, match=message),
+      utilities.nan_in_one_line(),
+    ):
+      call(returns)
+
+
+def test_nan_while_playing_is_one_line():
+  utility = utilities.Function(logarithm, "mine")
+  act = player.by_scores(lambda seen: utility(seen[:, tf.newaxis]), 1)
+  play = player.ArrayPlayer(act, 1)
+  for seen in ([1.0, 2.0], [2.0, -3.0]):
+    step = ts.restart(np.float32([seen]), batch_size=1)
+    if seen[1] > 0:
+      np.testing.assert_array_equal(play(step, 0.0, 0), [0])
+    else:
+      with pytest.raises(errors.UserError, match=r"returns \[2, -3\]; it"):
+        play(step, 0.0, 1)
+
+
+def test_other_errors_of_tensorflow_stay_what_they_are():
+  with (
+    pytest.raises(tf.errors.InvalidArgumentError, match="another"),
+    utilities.nan_in_one_line(),
+  ):
+    tf.debugging.Assert(False, ["another"])

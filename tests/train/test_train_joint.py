@@ -72,6 +72,7 @@ def test_the_export_plays_and_answers_with_vectors(run):
     (("agent.utility=pareto",), "unknown utility 'pareto'"),
     (("agent.criterion=best",), "unknown criterion 'best'"),
     (("agent.utility=math:sqrt",), "utility math:sqrt raised"),
+    (("agent.utility=linear:inf,1",), "weights must be finite"),
     (("environment.name=CartPole-v1",), "reward is one number; use mmdqn"),
     (("agent.name=mmdqn",), "vectors of 2; use joint_mmdqn"),
     (("environment.name=CartPole-v1", "agent.accrued=true"), "are vectors"),

@@ -148,8 +148,9 @@ class Settings(algorithms.Settings):
     """[K] utilities of the vectors, and the criterion's value of them all."""
     score = utility_names.parse_score(self.utility, self.criterion)
     vectors = tf.constant(scores, tf.float32)
-    each = score.utility(vectors).numpy()
-    together = score(JointReturnDistribution(vectors), tf.zeros([]))
+    with utilities.nan_in_one_line():
+      each = score.utility(vectors).numpy()
+      together = score(JointReturnDistribution(vectors), tf.zeros([]))
     return each, float(together)
 
   def numbers(self, returns: JointReturnDistribution) -> ReturnDistribution:

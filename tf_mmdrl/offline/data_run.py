@@ -18,6 +18,7 @@ from tf_mmdrl.agents import transitions
 from tf_mmdrl.core import errors, full_disk, notices, run_records, whole_files
 from tf_mmdrl.offline import behaviour, blocks, fitting, overview
 from tf_mmdrl.offline.dataset import DataSet
+from tf_mmdrl.policies import utilities
 from tf_mmdrl.train import checkpoints, factories, logged_specs, watching
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train.metrics import Metrics
@@ -271,7 +272,8 @@ class DataRounds:
   def _learn(self, batches: blocks.Block) -> np.ndarray:
     """Updates the agent by [k, B] transitions; the losses [k]."""
     try:
-      found = self._train(batches[:-1], tf.constant(batches.weights))
+      with utilities.nan_in_one_line():
+        found = self._train(batches[:-1], tf.constant(batches.weights))
     except tf.errors.InvalidArgumentError as error:
       raise errors.UserError(
         "an update found numbers that are not finite at step"

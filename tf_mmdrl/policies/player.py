@@ -10,6 +10,7 @@ from tf_agents.typing import types
 
 from tf_mmdrl.core import choosing
 from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.policies import utilities
 from tf_mmdrl.policies.scores import Draws, Mean, Score
 
 # (observation [B, ...], is_first [B], kept [B, 1], epsilon [], seed [2]) ->
@@ -151,13 +152,14 @@ class ArrayPlayer:
       self.kept = np.zeros([len(first), 1], np.float32)
     # Nothing is asked of the network where all actions are random.
     act = self._random if epsilon >= 1 else self._act
-    actions, kept = act(
-      tf.convert_to_tensor(time_step.observation),
-      tf.constant(first),
-      tf.constant(self.kept),
-      tf.constant(epsilon, tf.float32),
-      tf.constant([self._seed, number], tf.int64),
-    )
+    with utilities.nan_in_one_line():
+      actions, kept = act(
+        tf.convert_to_tensor(time_step.observation),
+        tf.constant(first),
+        tf.constant(self.kept),
+        tf.constant(epsilon, tf.float32),
+        tf.constant([self._seed, number], tf.int64),
+      )
     self.kept = kept.numpy()
     return actions.numpy()
 

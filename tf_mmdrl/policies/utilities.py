@@ -12,8 +12,11 @@ return distributions:
 """
 
 import abc
+import contextlib
 import dataclasses
-from typing import Any, Callable, Tuple
+import re
+import textwrap
+from typing import Any, Callable, Iterator, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -24,6 +27,12 @@ from tf_mmdrl.core.return_distribution import (
   ReturnDistribution,
 )
 from tf_mmdrl.policies import scores
+
+_GAVE_NAN = "gave NaN for the returns"
+_A_NUMBER_FOR_ANY = "it must give a number for any"
+# Leading dimensions of the vectors that a function is tried with: those of
+# scores of episodes, of one action's particles and of all actions'.
+_TRIED = ((-1,), (1, -1), (-1, 1, 1))
 
 
 class Utility(abc.ABC):
@@ -54,6 +63,9 @@ class Linear(Utility):
 
   weights: Tuple[float, ...] = ()
 
+  def __post_init__(self):
+    _check_finite("linear's weights", self.weights)
+
   def __call__(self, returns):
     """[...] weighted sums."""
     if self.weights:
@@ -75,6 +87,7 @@ class Chebyshev(Utility):
 
   def __post_init__(self):
     _check_above_zero("chebyshev's weights", self.weights)
+    _check_finite("chebyshev's reference", self.reference)
 
   def __call__(self, returns):
     """[...] least weighted differences."""
@@ -123,6 +136,12 @@ class Threshold(Utility):
 
   limits: Tuple[float, ...]
 
+  def __post_init__(self):
+    _check_finite(
+      "threshold's limits (but for -inf, which is none)",
+      tuple(limit for limit in self.limits if limit != -np.inf),
+    )
+
   def __call__(self, returns):
     """[...] zeros and ones."""
     holds = returns >= tf.constant(self.limits, returns.dtype)
@@ -144,11 +163,13 @@ class Function(Utility):
   def __call__(self, returns):
     """[...] what the function gives; raises if that is not a number."""
     found = tf.convert_to_tensor(self.function(returns))
+    bad = tf.reshape(tf.math.is_nan(found), [-1])
+    vectors = tf.reshape(returns, [-1, returns.shape[-1]])
     # XLA leaves assertions out; policies act without it.
     check = tf.debugging.Assert(
-      ~tf.reduce_any(tf.math.is_nan(found)),
-      [f"the utility {self.name} gave NaN; mend it for the returns", returns],
-      summarize=8,
+      ~tf.reduce_any(bad),
+      [f"the utility {self.name} {_GAVE_NAN}", vectors[tf.argmax(bad)]],
+      summarize=returns.shape[-1],
     )
     with tf.control_dependencies([] if check is None else [check]):
       return tf.identity(found)
@@ -163,14 +184,32 @@ class Function(Utility):
         np.random.RandomState(0).normal(0, 10, [8, dimensions]),
       ]
     )
-    vectors = tf.constant(tried[:, tf.newaxis], tf.float32)
+    vectors = tf.constant(tried, tf.float32)
+    for shape in _TRIED:
+      found = self._tried(tf.reshape(vectors, [*shape, dimensions]))
+      bad = np.flatnonzero(np.isnan(found))
+      if bad.size:
+        returns = np.round(tried[bad[0]], 3) + 0  # no -0.0
+        raise errors.UserError(
+          f"the utility {self.name} {_GAVE_NAN} {returns.tolist()};"
+          f" {_A_NUMBER_FOR_ANY}"
+        )
+
+  def _tried(self, vectors: tf.Tensor) -> np.ndarray:
+    """What the function gives for these, as a graph: so it will be called."""
+
+    @tf.function(autograph=False)
+    def call(vectors):  # an argument: what NumPy would refuse
+      return tf.convert_to_tensor(self.function(vectors))
+
     try:
-      found = tf.convert_to_tensor(self.function(vectors))
+      found = call(vectors)
     except Exception as error:  # whatever a user's code raises
-      text = str(error).strip().split("\n")[0]
+      text = textwrap.shorten(str(error), 120, placeholder=" ...")
       raise errors.UserError(
         f"the utility {self.name} raised {type(error).__name__} ({text}) for"
-        f" vectors of {dimensions} returns"
+        f" vectors of {vectors.shape[-1]} returns; write it in TensorFlow"
+        " operations, from [..., D] to [...]"
       ) from error
     wanted = vectors.shape[:-1]
     if found.shape != wanted or found.dtype != tf.float32:
@@ -178,13 +217,24 @@ class Function(Utility):
         f"the utility {self.name} must give one float32 for each vector,"
         f" {wanted} for {vectors.shape}, got {found.dtype.name} {found.shape}"
       )
-    bad = np.flatnonzero(np.isnan(found.numpy()))
-    if bad.size:
-      returns = np.round(tried[bad[0]], 3) + 0  # no -0.0
-      raise errors.UserError(
-        f"the utility {self.name} gave NaN for the returns"
-        f" {returns.tolist()}; it must give a number for any"
-      )
+    return found.numpy()
+
+
+@contextlib.contextmanager
+def nan_in_one_line() -> Iterator[None]:
+  """Makes a `UserError` of what TensorFlow says where a utility gave NaN."""
+  try:
+    yield
+  except tf.errors.InvalidArgumentError as error:
+    said = re.search(
+      rf"(the utility \S+ {_GAVE_NAN})['\]\[\s]*([^\]\n]*)", error.message
+    )
+    if said is None:
+      raise
+    returns = ", ".join(said[2].replace(",", " ").split())
+    raise errors.UserError(
+      f"{said[1]} [{returns}]; {_A_NUMBER_FOR_ANY}"
+    ) from error
 
 
 class UtilityScore(scores.Score):
@@ -260,5 +310,12 @@ class OfExpectation(UtilityScore):
 
 
 def _check_above_zero(name: str, numbers: Tuple[float, ...]) -> None:
-  if not numbers or not all(number > 0 for number in numbers):
+  _check_finite(name, numbers)
+  if not numbers or not (np.float32(numbers) > 0).all():
     raise errors.UserError(f"{name} must be above 0, got {numbers}")
+
+
+def _check_finite(name: str, numbers: Tuple[float, ...]) -> None:
+  with np.errstate(over="ignore"):
+    if not np.isfinite(np.float32(numbers)).all():
+      raise errors.UserError(f"{name} must be finite as float32, got {numbers}")

@@ -34,6 +34,11 @@ def parse(text: str) -> utilities.Utility:
     return utilities.Threshold(_numbers(rest, text))
   if name == "ces":
     rho, _, weights = rest.partition(":")
+    if "," in rho:
+      raise errors.UserError(
+        f"the utility {text!r} wants one number, rho, before its weights, got"
+        f" {rho!r}; write for example ces:0.5:1,1"
+      )
     return utilities.CES(_numbers(rho, text)[0], _numbers(weights, text))
   weights, at, reference = rest.partition("@")
   return utilities.Chebyshev(

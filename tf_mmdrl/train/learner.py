@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tf_mmdrl.agents import base, updates
 from tf_mmdrl.core import errors
+from tf_mmdrl.policies import utilities
 from tf_mmdrl.replay import FrameReplayBuffer, stacks
 from tf_mmdrl.train import devices, watching
 from tf_mmdrl.train.actor import Weights
@@ -80,7 +81,8 @@ class Learner:
     """
     planes, info = batches
     try:
-      found = self._update(planes, info.weights)
+      with utilities.nan_in_one_line():
+        found = self._update(planes, info.weights)
     except tf.errors.InvalidArgumentError as error:
       raise errors.UserError(
         f"{_reason(error)} It was at step {step:,}; the last checkpoint is"
