@@ -1,6 +1,7 @@
 """Gymnasium environments under TF-Agents' contract."""
 
 import importlib.util
+import warnings
 
 import gymnasium
 import numpy as np
@@ -219,3 +220,28 @@ def test_unknown_environment_names_the_nearest(env_id, message):
 def test_missing_extra_says_what_to_install():
   with pytest.raises(errors.UserError, match=r"pip install.*gymnasium\[mujoco"):
     environments.load("Ant-v5")
+
+
+class Talkative(Scripted):
+  """Warns of bounds whose digits are lost, as Gymnasium does, and of more."""
+
+  def __init__(self, warn):
+    bound = np.array([1 / 3])
+    self.observation_space = spaces.Box(-bound, bound, dtype=np.float32)
+    if warn:
+      gymnasium.logger.warn("the ice is thin")
+
+  def reset(self, *, seed=None, options=None):
+    return np.zeros(1, np.float32), {}
+
+
+gymnasium.register("Talkative-v0", Talkative)
+
+
+@pytest.mark.parametrize("num_envs", [None, 2])
+def test_only_what_can_be_acted_on_is_warned_of(num_envs):
+  with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    environments.load("Talkative-v0", num_envs=num_envs, warn=False)
+  with pytest.warns(UserWarning, match="the ice is thin"):
+    environments.load("Talkative-v0", num_envs=num_envs, warn=True)

@@ -1,6 +1,7 @@
 """Any Gymnasium environment as a TF-Agents `PyEnvironment`."""
 
 import functools
+import warnings
 from typing import Any, Optional, Union
 
 import gymnasium
@@ -257,7 +258,10 @@ def load(
 def _make(maker: Any, env_id: str, **options: Any) -> Any:
   """Calls `gymnasium.make` or `make_vec`; its errors say what to do."""
   try:
-    return maker(env_id, **options)
+    with warnings.catch_warnings():
+      # Of bounds that were written as Python's floats: nobody can act on it.
+      warnings.filterwarnings("ignore", ".*precision lowered by casting")
+      return maker(env_id, **options)
   except ModuleNotFoundError as error:
     raise errors.UserError(f"{env_id!r} cannot be made: {error}") from error
   except TypeError as error:
