@@ -11,7 +11,6 @@ from tf_agents.trajectories import time_step as ts
 from tf_agents.trajectories import trajectory
 
 from tf_mmdrl import agents
-from tf_mmdrl.agents import joint_mmdqn_agent
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import JointReturnDistribution
 from tf_mmdrl.networks import ReturnNetwork, heads
@@ -168,7 +167,6 @@ def test_one_dimension_learns_what_a_scalar_agent_learns():
     _network(heads.particles(_N)),
     tf.keras.optimizers.Adam(1e-2),
     gamma=_GAMMA,
-    kernel=joint_mmdqn_agent.DEFAULT_KERNEL,
     jit_compile=False,
     unit=1.0,
   )

@@ -12,8 +12,7 @@ from typing import Any, Dict, Optional, Tuple
 import numpy as np
 import tensorflow as tf
 
-from tf_mmdrl.agents import base, checks
-from tf_mmdrl.agents.mmdqn_agent import kernel_setting
+from tf_mmdrl.agents import base, checks, mmdqn_agent
 from tf_mmdrl.core import algorithms, errors, settings
 from tf_mmdrl.core.return_distribution import (
   JointReturnDistribution,
@@ -23,8 +22,6 @@ from tf_mmdrl.losses import MMDLoss
 from tf_mmdrl.networks import heads
 from tf_mmdrl.ops import kernel_names, kernels
 from tf_mmdrl.policies import scores, utilities, utility_names
-
-DEFAULT_KERNEL = kernels.smooth_energy(1.0)
 
 
 class JointMMDQNAgent(base.ReturnDistributionAgent):
@@ -44,7 +41,7 @@ class JointMMDQNAgent(base.ReturnDistributionAgent):
     optimizer=None,
     *,
     score: Optional[utilities.UtilityScore] = None,
-    kernel: kernels.Kernel = DEFAULT_KERNEL,
+    kernel: kernels.Kernel = mmdqn_agent.DEFAULT_KERNEL,
     mean_distance: bool = True,
     **options,
   ):
@@ -99,7 +96,7 @@ class JointMMDQNAgent(base.ReturnDistributionAgent):
 class Settings(algorithms.Settings):
   """The kernel, and what actions maximise."""
 
-  kernel: str = kernel_setting("smooth_energy:1")
+  kernel: str = mmdqn_agent.kernel_setting("smooth_energy:1")
   distance: str = settings.setting(
     "mean",
     "squared distance that the kernel is a function of: mean over the returns"
