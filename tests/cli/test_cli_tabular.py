@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tf_mmdrl.cli import main
-from tf_mmdrl.tabular import theory_dimensions
+from tf_mmdrl.cli import main, theory_command
+from tf_mmdrl.tabular import claims, theory_dimensions
 
 _QUICK = [
   "--seeds=2",
@@ -79,6 +79,22 @@ def test_theory_writes_its_table_and_pictures(tmp_path, capsys, monkeypatch):
   printed = capsys.readouterr().out
   assert f"of {len(rows)} claims hold" in printed
   assert _widest(printed, but=str(tmp_path)) <= 80
+
+
+def test_a_narrow_terminal_has_the_setting_of_a_claim_below(
+  capsys, monkeypatch
+):
+  claim = claims.Claim("A claim", "a kernel; its least MMD", 0.0179601, 0, True)
+  for columns, shown in (
+    ("40", ["    a kernel; its least MMD"]),
+    ("80", []),
+  ):
+    monkeypatch.setenv("COLUMNS", columns)
+    theory_command._print([claim])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("  holds  0.0179601    against 0")
+    assert lines[2:-1] == shown, columns
+    assert lines[-1] == "1 of 1 claims hold"
 
 
 @pytest.mark.parametrize(

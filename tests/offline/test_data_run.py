@@ -196,8 +196,10 @@ def test_bad_flags_are_refused_in_one_line(
 ):
   _data(tmp_path / "data")
   assert _command(tmp_path, *arguments) == main.EXIT_BAD_INPUT
-  shown = capsys.readouterr().err.strip().splitlines()[-1]
+  said = capsys.readouterr()
+  shown = said.err.strip().splitlines()[-1]
   assert shown.startswith("mmdrl: ") and message in shown
+  assert not said.out  # no run was announced
   assert not (tmp_path / "run" / "checkpoints").exists()
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Dict, List, Sequence, Tuple
 
 from tf_mmdrl.cli import output, parsing, quiet
 from tf_mmdrl.core import errors, plotting, progress
+from tf_mmdrl.ops import kernel_words
 
 if TYPE_CHECKING:
   from tf_mmdrl.tabular import experiment
@@ -99,6 +100,8 @@ def _add_more(parser: argparse._ActionsContainer) -> None:
 def run(args: argparse.Namespace) -> int:
   """Runs the experiment, prints it, and writes it where asked."""
   lengths = _lengths(args.lengths)
+  for text in args.kernel:
+    kernel_words.check(text)
   if args.output:
     plotting.require_matplotlib()
   with quiet.loading():

@@ -41,7 +41,6 @@ def train(
   words: "left_open.Words",
 ) -> "trainer.Outcome":
   """Trains a run from its data; goes on where it stopped."""
-  _check(args, config)
   with quiet.loading():
     from tf_mmdrl.offline import data_run, fitting, overview
     from tf_mmdrl.train import trainer
@@ -69,8 +68,8 @@ def train(
   )
 
 
-def _check(args: argparse.Namespace, config: configs.Config) -> None:
-  """Raises for what has no meaning without playing."""
+def check_flags(args: argparse.Namespace) -> None:
+  """Raises for flags that have no meaning without playing."""
   for flag in ("actors", "cluster", "num_envs", "order"):
     if getattr(args, flag) is not None:
       name = flag.replace("_", "-")
@@ -82,6 +81,10 @@ def _check(args: argparse.Namespace, config: configs.Config) -> None:
       "--dry-run measures how fast a game is played, and --data plays nothing;"
       " leave it out"
     )
+
+
+def check(config: configs.Config) -> None:
+  """Raises for settings that have no meaning without playing."""
   if config.agent.n_step != 1 or config.replay.prioritized:
     raise errors.UserError(
       "logged transitions are single steps, drawn alike: --data wants"

@@ -106,6 +106,11 @@ class Parser(argparse_flags.ArgumentParser):
     Args:
       unknown: words that no option took.
     """
+    for action in self._actions:  # the flags of a task, if there are tasks
+      if isinstance(action, argparse._SubParsersAction):
+        for word in self._given:
+          if word in action.choices:
+            action.choices[word].refuse(unknown)
     word = next((w for w in unknown if w.startswith("-")), unknown[0])
     if not word.startswith("-"):
       self.error(f"there is no place for {word!r}")
@@ -120,6 +125,17 @@ class Parser(argparse_flags.ArgumentParser):
     if near:
       hint = f"did you mean {' or '.join(near)}?"
     self.exit(2, f"{self.prog}: unknown flag {word}; {hint}\n")
+
+  def _check_value(self, action: argparse.Action, value: Any) -> None:
+    """As argparse's; offers what is near."""
+    if action.choices is None or value in action.choices:
+      return
+    known = list(map(str, action.choices))
+    near = errors.nearest(str(value), known)
+    hint = f"choose from {', '.join(known)}"
+    if near:
+      hint = f"did you mean {' or '.join(map(repr, near))}?"
+    raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {hint}")
 
   def options(self) -> List[argparse.Action]:
     """The options that help shows."""

@@ -1,10 +1,15 @@
 """`mmdrl theory`: the paper's theorems, measured."""
 
 import argparse
+from typing import TYPE_CHECKING, Sequence
 
 from tf_mmdrl.cli import output, quiet
 from tf_mmdrl.core import errors, plotting, progress
 
+if TYPE_CHECKING:
+  from tf_mmdrl.tabular.claims import Claim
+
+_ROOM = 20  # columns for a setting beside its figures, not a word a line
 _COLUMNS = ("claim", "setting", "measured", "bound", "holds")
 
 
@@ -38,19 +43,28 @@ def run(args: argparse.Namespace) -> int:
 
   with progress.Progress(1.0, "theory") as shown:
     result = theory.measure(args.mdps, shown.update)
+  _print(result.claims)
+  if directory:
+    output.write_csv(directory / "theory.csv", _COLUMNS, result.claims)
+    tabular_figures.write_theory(result.curves, directory)
+    print(f"wrote theory.csv, theory.png and theory.svg to {directory}")
+  return 0
+
+
+def _print(claims: "Sequence[Claim]") -> None:
+  """A line for each setting of each claim; two in a narrow terminal."""
   last = None
-  for claim in result.claims:
+  for claim in claims:
     if claim.claim != last:
       print("\n".join(output.wrapped(claim.claim)))
       last = claim.claim
     verdict = "holds" if claim.holds else "FAILS"
     figures = f"{claim.measured:<12.6g} against {claim.bound:<12.6g}"
     first = f"  {verdict}  {figures} "
-    print("\n".join(output.wrapped(claim.setting, first, " " * len(first))))
-  holding = sum(claim.holds for claim in result.claims)
-  print(f"{holding} of {len(result.claims)} claims hold")
-  if directory:
-    output.write_csv(directory / "theory.csv", _COLUMNS, result.claims)
-    tabular_figures.write_theory(result.curves, directory)
-    print(f"wrote theory.csv, theory.png and theory.svg to {directory}")
-  return 0
+    rest = " " * len(first)
+    if output.width() - len(first) < _ROOM:
+      print(first.rstrip())
+      first = rest = "    "
+    print("\n".join(output.wrapped(claim.setting, first, rest)))
+  holding = sum(claim.holds for claim in claims)
+  print(f"{holding} of {len(claims)} claims hold")

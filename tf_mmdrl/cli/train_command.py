@@ -185,9 +185,12 @@ def run(args: argparse.Namespace) -> int:
   words = left_open.Words(preset, _typed(args))
   config = directory.as_left_open(config, words, notices.note)
   trainer.configure_process(config)
-  if not config.replay.data:
+  if config.replay.data:
+    data_training.check_flags(args)  # it may be of --set
+    data_training.check(config)
+  else:
     factories.check(config)
-  if args.dry_run and not config.replay.data:
+  if args.dry_run:
     dry_run.show(config, path)
     return main.EXIT_OK
   output.say(
@@ -311,8 +314,10 @@ def check(args: argparse.Namespace) -> str:
   found = configs.check(presets.PRESETS[preset].config, _settings(args))
   if not args.data:
     names.require(found.name)
-  elif args.env is not None:
-    names.require(args.env)
+  else:
+    data_training.check_flags(args)
+    if args.env is not None:
+      names.require(args.env)
   return preset
 
 
