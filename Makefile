@@ -105,6 +105,10 @@ dist: $(READY) ## Build a wheel and a source distribution in dist/
 	$(BIN)/pip wheel $(PIP_FLAGS) --no-deps --no-build-isolation -w dist dist/*.tar.gz
 	@ls dist
 
+.PHONY: test-dist
+test-dist: $(READY) ## Install what `make dist` packs in fresh environments
+	$(BIN)/python -m pytest -m slow tests/test_dist.py $(PYTEST_FLAGS)
+
 .PHONY: format
 format: $(READY) ## Rewrite the code in the project's style
 	$(BIN)/ruff check --fix .

@@ -1,5 +1,6 @@
 """What `make dist` packs: a source distribution and a wheel."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -93,3 +94,47 @@ def test_the_wheel_installs_and_runs(packed, tmp_path):
   code = "import tf_mmdrl; print(tf_mmdrl.__file__)"
   where = _run(str(python), "-c", code, cwd=tmp_path, env=environment)
   assert where.startswith(str(library))
+
+
+@pytest.fixture(scope="module")
+def index():
+  """Skips where pip finds no package index."""
+  ask = ["index", "versions", "absl-py", "--retries", "0", "--timeout", "10"]
+  done = subprocess.run(
+    [sys.executable, "-m", "pip", *ask, "--disable-pip-version-check"],
+    capture_output=True,
+    text=True,
+  )
+  if done.returncode:
+    reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    pytest.skip(f"pip reaches no package index here: {reason}")
+
+
+@pytest.mark.slow
+def test_the_wheel_installs_with_all_that_it_needs(packed, index, tmp_path):
+  """From the index, without extras first: what they are for says so then."""
+  venv.create(tmp_path / "env", with_pip=True)
+  own = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+  locked = str(_ROOT / "constraints" / "py311-tf221.txt")
+
+  def mmdrl(line):
+    command = [str(tmp_path / "env" / "bin" / "mmdrl"), *line.split()]
+    return subprocess.run(
+      command, capture_output=True, text=True, cwd=tmp_path, env=own
+    )
+
+  def install(what):
+    pip = [str(tmp_path / "env" / "bin" / "pip"), "install", "--quiet"]
+    _run(*pip, "-c", locked, what, cwd=tmp_path, env=own)
+
+  install(str(packed[1]))
+  missing = mmdrl("evaluate zoo:minatar-breakout")
+  assert missing.returncode == 2
+  assert "pip install 'tf-mmdrl[minatar]'" in missing.stderr
+  played = mmdrl("evaluate zoo:cartpole --episodes 2")
+  assert played.returncode == 0, played.stderr
+  assert played.stdout.startswith("policy of step")
+  install(f"{packed[1]}[all]")
+  shown = mmdrl("watch zoo:minatar-breakout -o it.gif --max-steps 2")
+  assert shown.returncode == 0, shown.stderr
+  assert (tmp_path / "it.gif").stat().st_size > 1000
