@@ -347,6 +347,6 @@ def test_runs_without_an_evaluation_are_left_out_and_told(tmp_path, capsys):
   report_fixtures.write_run(tmp_path / "in" / "b", "system.seed=1", scores=[])
   out = str(tmp_path / "out")
   assert main.main(["report", str(tmp_path / "in"), "-o", out]) == 0
-  assert "without an evaluation yet" in capsys.readouterr().err
+  assert "without an evaluation yet" in capsys.readouterr().out
   text = (tmp_path / "out" / "report.html").read_text()
   assert "without an evaluation yet" in text

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Optional
 
 import numpy as np
 
-from tf_mmdrl.cli import game_flags, quiet
+from tf_mmdrl.cli import game_flags, output, quiet
 from tf_mmdrl.core import progress
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def _show(number: int, played: "Evaluation") -> None:
     print(f"score: {played.mean:.2f}")
   else:
     error = np.std(played.scores, ddof=1) / np.sqrt(count)
-    print(f"score: mean {played.mean:.2f} +- {error:.2f} (standard error)")
+    text = f"mean {played.mean:.2f} +- {error:.2f} (standard error)"
+    print(*output.wrapped(text, "score: ", "       "), sep="\n")
     print(f"       median {np.median(played.scores):.2f}")
     print(f"       from {min(played.scores):.2f} to {max(played.scores):.2f}")
   if played.vectors is not None:
@@ -84,7 +85,9 @@ def _show(number: int, played: "Evaluation") -> None:
 
 def _compare(found: float, recorded: Optional[float]) -> None:
   if recorded is None:
-    print("the run did not evaluate this step; there is nothing to compare")
+    text = "the run did not evaluate this step; there is nothing to compare"
+    print(*output.wrapped(text), sep="\n")
     return
   verdict = "the same" if found == recorded else "NOT the same"
-  print(f"the run itself found {recorded:.2f} at this step: {verdict}")
+  text = f"the run itself found {recorded:.2f} at this step: {verdict}"
+  print(*output.wrapped(text), sep="\n")

@@ -162,10 +162,15 @@ def run(args: argparse.Namespace) -> int:
   files = ope_report.write(made, found, directory)
   for section in made.sections:
     for table in section.tables:
-      print(tables.to_markdown(table))
+      print(*output.wrapped(table.title), sep="\n")
+      print(*output.table(tables.to_cells(table)), sep="\n")
+      for note in table.notes:
+        print(*output.wrapped(note), sep="\n")
+      print()
   for each in found:
     for warning in () if each.part else each.warnings:
-      print(f"- {each.name}: {warning}")
+      text = f"{each.name}: {warning}"
+      print(*output.wrapped(text, "- ", "  "), sep="\n")
   print(f"wrote {directory / 'report.html'} and {len(files) - 1} more files")
   return 0
 

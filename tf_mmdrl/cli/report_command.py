@@ -108,7 +108,7 @@ def _write(args: argparse.Namespace, directory: pathlib.Path):
     made = _of_runs(args, options)
   files = page.write(made, directory)
   for note in made.notes:
-    print(f"- {note}")
+    print(*output.wrapped(note, "- ", "  "), sep="\n")
   return files
 
 

@@ -193,20 +193,22 @@ def run(args: argparse.Namespace) -> int:
   if args.dry_run:
     dry_run.show(config, path)
     return main.EXIT_OK
-  output.say(
+  text = (
     f"{config.agent.name} on {config.environment.name}, preset {preset},"
     f" {config.schedule.steps:,} steps"
   )
+  output.say("\n".join(output.wrapped(text, rest="  ")))
   output.say(f"run: {path}")
   schedule = config.schedule
   if config.replay.data:
     outcome = data_training.train(args, config, directory, words)
     return _ended(outcome, directory, config)
   if schedule.steps <= schedule.learning_starts:
-    output.say(
+    text = (
       f"note: learning starts at step {schedule.learning_starts:,}, so nothing"
-      " will be\nlearnt; set schedule.learning_starts or more steps"
+      " will be learnt; set schedule.learning_starts or more steps"
     )
+    output.say("\n".join(output.wrapped(text)))
   # A second learner is refused before Ray has started for it.
   with directory.claimed(), _actors(args, config) as hire:
     outcome = trainer.train(

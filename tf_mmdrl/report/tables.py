@@ -119,6 +119,15 @@ def to_markdown(table: Table) -> str:
   return "\n".join(lines) + "\n"
 
 
+def to_cells(table: Table) -> List[List[str]]:
+  """The headings and the rows as texts, for a terminal."""
+  rows = [
+    [" ".join(filter(None, display(table, cell))) for cell in row]
+    for row in table.rows
+  ]
+  return [list(table.headings), *rows]
+
+
 def _escaped(text: str) -> str:
   """A text that stays in its cell."""
   return text.replace("|", "\\|").replace("\n", " ")
