@@ -137,6 +137,20 @@ def test_an_interrupt_is_one_line_from_the_first_moment(monkeypatch, capsys):
   assert capsys.readouterr().err == "mmdrl: interrupted\n"
 
 
+def test_an_interrupt_has_a_line_of_its_own_below_what_the_terminal_shows(
+  monkeypatch,
+):
+  def interrupted():
+    raise KeyboardInterrupt
+
+  ours, terminal = os.openpty()
+  with os.fdopen(terminal, "w") as stream:
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert main._outcome(interrupted) == main.EXIT_INTERRUPTED
+  assert os.read(ours, 100) == b"\r\nmmdrl: interrupted\r\n"
+  os.close(ours)
+
+
 def test_without_a_word_help_is_shown(capsys):
   assert main.main([]) == main.EXIT_OK
   out = capsys.readouterr().out

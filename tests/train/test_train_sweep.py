@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -133,6 +134,33 @@ def test_a_sweep_that_has_finished_nothing_has_no_table(
   assert main.main(_arguments(tmp_path)) == main.EXIT_STOPPED
   out = capsys.readouterr().out
   assert out == "not all runs are finished; run the same command to go on\n"
+
+
+@pytest.mark.parametrize("code, stopped", [(0, 0), (75, 1)])
+def test_runs_that_end_after_ctrl_c_are_counted(tmp_path, code, stopped):
+  """Ctrl-C may come when a run is at its end: then nothing is left to do."""
+
+  class Process:
+    def wait(self):
+      time.sleep(0.1)  # the sweep waits for this thread by then
+      os.kill(os.getpid(), signal.SIGINT)
+      time.sleep(0.2)
+      job.directory.mkdir(parents=True)
+      rows = "step,evaluation_score\n10,2.5\n"
+      (job.directory / "metrics.csv").write_text(rows)
+      return code
+
+    def stop(self):
+      pass
+
+  (job,) = sweeps.plan(tmp_path, ["CartPole-v1"], [0], {"dqn": []})
+  shown = []
+  outcome = sweeps.run(
+    [job], tmp_path, at_once=1, show=shown.append, start=lambda _: Process()
+  )
+  assert outcome == sweeps.Outcome(stopped=stopped, failed=0)
+  assert len(sweeps.finished(tmp_path)) == 1 - stopped
+  assert sweeps.STOPPING in shown
 
 
 def test_a_damaged_table_names_its_line(tmp_path, capsys):

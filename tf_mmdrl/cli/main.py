@@ -120,6 +120,8 @@ def _outcome(run: Callable[[], int]) -> int:
     )
     return EXIT_BAD_INPUT
   except KeyboardInterrupt:
+    if sys.stderr.isatty():  # which shows ^C
+      notices.show("\n")
     notices.note("interrupted")
     return EXIT_INTERRUPTED
   except BrokenPipeError:  # `mmdrl ... | head`

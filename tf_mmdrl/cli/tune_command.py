@@ -129,8 +129,9 @@ def _show(plan: Any, shared: List[str]) -> None:
   found = search.trials(plan)
   ends = [trial.state for trial in found]
   print(
-    f"{len(found)} trials: {ends.count('complete')} complete,"
-    f" {ends.count('pruned')} stopped early, {ends.count('failed')} failed;"
+    f"{len(found)} {'trial' if len(found) == 1 else 'trials'}:"
+    f" {ends.count('complete')} complete, {ends.count('pruned')} stopped early,"
+    f" {ends.count('failed')} failed, {ends.count('running')} under way;"
     f" {search.saved(plan, found):.0%} of the steps saved"
   )
   best = search.best(found)

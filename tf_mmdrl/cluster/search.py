@@ -144,6 +144,7 @@ def _run(searching: "_Searching", at_once: int) -> bool:
       except BaseException as error:
         searching.stopped.set()
         if isinstance(error, KeyboardInterrupt):
+          searching.show(sweeps.STOPPING)
           return False
         raise
   finally:
@@ -158,7 +159,7 @@ class _Searching:
     self._plan = plan
     self._study = study
     self._start = start
-    self._show = show
+    self.show = show
     self._lock = threading.Lock()
     # Those that were under way when a search was killed come first.
     self._cut: List[Any] = [
@@ -195,7 +196,7 @@ class _Searching:
   def _run(self, trial: Any) -> None:
     optuna = require_optuna()
     chosen = [f"{s.name}={s.suggest(trial)}" for s in self._plan.searches]
-    self._show(f"trial {trial.number}: {' '.join(chosen)}")
+    self.show(f"trial {trial.number}: {' '.join(chosen)}")
     values = []
     for index, seed in enumerate(self._plan.seeds):
       place = self._plan.directory / f"trial{trial.number:04d}"
@@ -205,22 +206,22 @@ class _Searching:
         return  # the same command goes on with it
       if code is None:
         self._study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-        self._show(f"trial {trial.number}: stopped early, below the median")
+        self.show(f"trial {trial.number}: stopped early, below the median")
         return
       if code in run_process.STOPPED:
         # With a checkpoint: it stays "running", and the next search has it.
         self.left_open = True
-        self._show(f"trial {trial.number}: stopped")
+        self.show(f"trial {trial.number}: stopped")
         return
       if code:
         self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
         last = run_process.last_line(run.log)
-        self._show(f"trial {trial.number}: failed: {last}")
+        self.show(f"trial {trial.number}: failed: {last}")
         return
       values.append(score(run_files.RunFiles(run.directory).rows()))
     value = sum(values) / len(values)
     self._study.tell(trial, value)
-    self._show(f"trial {trial.number}: {value:.2f}")
+    self.show(f"trial {trial.number}: {value:.2f}")
 
   def _train(
     self, run: "_Run", trial: Any, chosen: Sequence[str]

@@ -30,6 +30,8 @@ from tf_mmdrl.core import errors, run_files
 from tf_mmdrl.train import run_process
 
 _TABLE = "sweep.csv"
+# Below what a terminal shows of Ctrl-C.
+STOPPING = "\nstopping; what is under way saves a checkpoint first"
 
 
 class Job(NamedTuple):
@@ -174,12 +176,15 @@ def run(
       try:
         ends = in_threads(pool, sweep.run, left)
       except KeyboardInterrupt:
+        show(STOPPING)
         sweep.stop()
-        return Outcome(stopped=len(left), failed=0)
+        ends = []
       except BaseException:  # said now, not when all others have ended
         sweep.stop()
         raise
+    if ends or not left:
       return Outcome(ends.count(_End.STOPPED), ends.count(_End.FAILED))
+    return Outcome(stopped=sweep.unfinished, failed=0)
   finally:
     signal.signal(signal.SIGTERM, before)
 
@@ -233,11 +238,16 @@ class _Sweep:
     for process in self._processes:
       process.stop()
 
+  @property
+  def unfinished(self) -> int:
+    """How many runs have not come to their end."""
+    return self._total - self._done
+
   def run(self, job: Job) -> _End:
     """Runs a job to its end."""
     if self._stopped:
       return _End.STOPPED
-    self._show(f"{job.name}: begins; {job.log} tells how it goes")
+    self._show(f"{job.name}: begins; see {job.log}")
     start = time.monotonic()
     process = self._start(job)
     self._processes.append(process)
