@@ -128,12 +128,13 @@ def _show(plan: Any, shared: List[str]) -> None:
 
   found = search.trials(plan)
   ends = [trial.state for trial in found]
-  print(
+  text = (
     f"{len(found)} {'trial' if len(found) == 1 else 'trials'}:"
     f" {ends.count('complete')} complete, {ends.count('pruned')} stopped early,"
     f" {ends.count('failed')} failed, {ends.count('running')} under way;"
     f" {search.saved(plan, found):.0%} of the steps saved"
   )
+  print(*output.wrapped(text, rest="  "), sep="\n")
   best = search.best(found)
   if best is None:
     return
