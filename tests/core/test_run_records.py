@@ -80,3 +80,10 @@ def test_each_edited_file_is_told(tmp_path, capsys):
   files.config_file.write_text(json.dumps(content))
   settings, _ = run_records.edits(files)
   assert 'evaluation.at: "step" -> "game"' in settings
+
+
+def test_what_is_left_of_a_run_is_its_newest_checkpoint_or_nothing(tmp_path):
+  files = _run(tmp_path, "", step=1200)
+  assert run_records.what_is_left(files).endswith("checkpoint of step 1,200")
+  left = run_records.what_is_left(run_files.RunFiles(tmp_path / "new"))
+  assert left == "there is no checkpoint yet, so the same command begins anew"

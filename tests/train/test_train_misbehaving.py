@@ -1,6 +1,7 @@
 """Runs in environments that misbehave: one line each, and nothing is lost."""
 
 import contextlib
+import ctypes
 import os
 import pathlib
 import signal
@@ -48,6 +49,9 @@ def test_a_fault_is_one_line_and_the_last_checkpoint_stays(
   assert "\n" not in str(raised.value)
   with runs.restored(tmp_path) as state:
     assert 100 < state.step < 200  # of 4 environments, 40 each and resets
+    assert str(raised.value).endswith(
+      f"; the same command goes on at the checkpoint of step {state.step}"
+    )
 
 
 def test_games_without_an_end_are_cut_and_huge_scores_are_not_enough(
@@ -130,7 +134,8 @@ def test_a_run_whose_environment_hangs_ends_when_it_is_asked_to(capfd):
   for act in (main_thread, other_thread):
     assert _ends_with(act) == exit_codes.STOPPED
     shown = capfd.readouterr().err.strip().splitlines()
-    assert "has not answered" in shown[-1] and "are lost" in shown[-1]
+    assert "has not answered" in shown[-1]
+    assert "ends without a new checkpoint; run it again" in shown[-1]
 
 
 def test_a_run_whose_evaluation_hangs_is_saved_first(tmp_path, capfd):
@@ -140,7 +145,68 @@ def test_a_run_whose_evaluation_hangs_is_saved_first(tmp_path, capfd):
 
   assert _ends_with(evaluation) == exit_codes.STOPPED
   assert (tmp_path / "saved").exists()
-  assert "lost" not in capfd.readouterr().err
+  assert "ends with a new checkpoint" in capfd.readouterr().err
+
+
+def _hold_the_lock():
+  """As C code that hangs: no Python of this process runs any more."""
+  mutex = ctypes.create_string_buffer(256)
+  lock = ctypes.PyDLL(None).pthread_mutex_lock  # PyDLL keeps Python's lock
+  lock(mutex)
+  lock(mutex)
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_a_run_whose_environment_holds_pythons_lock_is_killed(
+  capfd, asked_before
+):
+  reading, writing = os.pipe()
+  child = os.fork()
+  if child == 0:
+    stopping._UNHEARD, stopping._LOOK = 1.0, 0.05
+    with stopping.Stop() as stop:
+      os.write(writing, b"r")
+      while asked_before and not stop.asked:
+        time.sleep(0.01)
+      time.sleep(0.2)  # what was asked is heard
+      os.write(writing, b"h")
+      _hold_the_lock()
+    os._exit(1)
+  try:
+    assert os.read(reading, 1) == b"r"
+    if not asked_before:
+      assert os.read(reading, 1) == b"h"
+      time.sleep(0.1)
+    os.kill(child, signal.SIGTERM)
+    began = time.monotonic()
+    while not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+      assert time.monotonic() - began < 20, "it did not end"
+      time.sleep(0.05)
+  finally:
+    with contextlib.suppress(ProcessLookupError):
+      os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+  assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+  assert time.monotonic() - began > 1.0
+  assert "holds Python's lock. It is killed" in capfd.readouterr().err
+
+
+def test_a_run_that_is_over_leaves_no_process():
+  with stopping.Stop() as stop:
+    process = stop._watchdog
+    assert process.poll() is None
+  assert process.returncode is not None
+
+
+def test_long_waits_that_add_up_are_too_much():
+  """Of an actor elsewhere, say, and then of the learner that plays for it."""
+
+  def one_after_another(stop):
+    stopping._PATIENCE, stopping._LATEST = 2.0, 1.5
+    while True:
+      checked.calling(time.sleep, 1.3)
+
+  assert _ends_with(one_after_another) == exit_codes.STOPPED
 
 
 def _compute(stop):

@@ -11,6 +11,10 @@ class UserError(ValueError):
   """Input that the user can correct; the command line shows it as one line."""
 
 
+class BrokenRunError(UserError):
+  """What ends a run; who knows its checkpoints adds where it can go on."""
+
+
 @contextlib.contextmanager
 def about(what: str) -> Iterator[None]:
   """Errors of users begin with what they are about."""

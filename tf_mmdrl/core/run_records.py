@@ -101,6 +101,14 @@ def newest(files: RunFiles) -> Optional[Record]:
   return None
 
 
+def what_is_left(files: RunFiles) -> str:
+  """What the command that trains a run goes on with, if it ends now."""
+  newest_step = next(iter(checkpoints(files.checkpoints)), None)
+  if newest_step is None:
+    return "there is no checkpoint yet, so the same command begins anew"
+  return f"the same command goes on at the checkpoint of step {newest_step:,}"
+
+
 def edits(files: RunFiles) -> List[str]:
   """What settings and metrics were changed by hand, a text for each file."""
   found = []

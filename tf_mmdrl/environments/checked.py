@@ -20,7 +20,7 @@ from tf_mmdrl.core import errors
 _under_way: dict[object, float] = {}
 
 
-class MisbehavedError(errors.UserError):
+class MisbehavedError(errors.BrokenRunError):
   """An environment failed, or gave what it should not; the text says what."""
 
 

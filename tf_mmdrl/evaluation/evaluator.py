@@ -161,7 +161,7 @@ class Evaluator:
       yield Turn(time_step, reward, actions)
       with checked.telling(
         f"at step {number} of the evaluation at step {step}; mend the"
-        " environment and run again"
+        " environment"
       ):
         time_step = self._environment.step(actions)
       reward = self._environment.raw_reward

@@ -275,10 +275,10 @@ class DataRounds:
       with utilities.nan_in_one_line():
         found = self._train(batches[:-1], tf.constant(batches.weights))
     except tf.errors.InvalidArgumentError as error:
-      raise errors.UserError(
+      raise errors.BrokenRunError(
         "an update found numbers that are not finite at step"
         f" {self._state.step:,}; lower the learning rate with --set"
-        " optimizer.learning_rate=...; the last checkpoint is whole"
+        " optimizer.learning_rate=..."
       ) from error
     return found.loss.numpy()
 

@@ -21,7 +21,6 @@ import tensorflow as tf
 from tf_agents.trajectories import policy_step, trajectory
 from tf_agents.trajectories import time_step as ts
 
-from tf_mmdrl.core import errors
 from tf_mmdrl.environments import checked
 from tf_mmdrl.policies import ArrayPlayer
 from tf_mmdrl.train.exact_environment import (
@@ -150,14 +149,13 @@ class Actor:
           time_step = environment.time_step
           actions = player(time_step, epsilon, step)
           next_step = environment.step(actions)
-          _check(next_step, step)
+          _check(next_step)
           trajectories.append(_joined(time_step, actions, next_step))
           step += batch
           games.add(next_step, environment.raw_reward, step - state.step)
     except checked.MisbehavedError as error:
       raise checked.MisbehavedError(
-        f"{error}, at step {step}; the last checkpoint is whole: mend the"
-        " environment and run again"
+        f"{error}, at step {step}; mend the environment"
       ) from error
     num_steps = step - state.step
     chunk = Chunk(trajectories, num_steps, games.scores, games.last_end)
@@ -215,16 +213,13 @@ class _Games:
     self.running[:] = 0
 
 
-def _check(time_step: ts.TimeStep, step: int) -> None:
+def _check(time_step: ts.TimeStep) -> None:
   """Stops before a bad number reaches replay and a checkpoint."""
   for name in ("reward", "observation"):
     values = np.asarray(getattr(time_step, name))
     if values.dtype.kind == "f" and not np.isfinite(values).all():
       bad = values[~np.isfinite(values)].reshape([-1])[0]
-      raise errors.UserError(
-        f"the environment gave the {name} {bad} at step {step}; the"
-        " last checkpoint is whole: mend the environment and run again"
-      )
+      raise checked.MisbehavedError(f"the environment gave the {name} {bad}")
 
 
 def _joined(time_step, actions, next_step) -> trajectory.Trajectory:

@@ -84,9 +84,8 @@ class Learner:
       with utilities.nan_in_one_line():
         found = self._update(planes, info.weights)
     except tf.errors.InvalidArgumentError as error:
-      raise errors.UserError(
-        f"{_reason(error)} It was at step {step:,}; the last checkpoint is"
-        " whole."
+      raise errors.BrokenRunError(
+        f"{_reason(error)} It was at step {step:,}"
       ) from error
     if writer is not None:
       watching.write_update(writer, step, self._look(planes, info.weights))

@@ -65,7 +65,7 @@ class RunState:
       crew: who plays, if not actors in this process.
     """
     self.config = config
-    self.directory = directory.path
+    self.directory, self._files = directory.path, directory
     env = factories.environment(config)
     where = devices.strategy(config)
     with where.scope():
@@ -186,8 +186,8 @@ class RunState:
     except OSError as error:
       raise errors.UserError(
         f"cannot write the replay of step {self.step}:"
-        f" {full_disk.reason(error)}; the last checkpoint is whole. Make room"
-        " and run the same command again"
+        f" {full_disk.reason(error)}; {full_disk.room(self.directory)}: make"
+        f" room, and {run_records.what_is_left(self._files)}"
       ) from error
     variables = self.agent.state_variables()
     self._checkpoints.save(

@@ -86,7 +86,7 @@ def train(
   config = directory.as_begun(config.completed(), notices.note)
   factories.require_whole_phases(config)
   # Before the directory is touched, for most mistakes show here.
-  stop = Stop()
+  stop = Stop(lambda: run_records.what_is_left(directory))
   if make is not None:
     state = make(config, directory)
   else:
@@ -108,11 +108,14 @@ def train(
     score = run_files.last(state.metrics.rows(), "evaluation_score")
     best = state.metrics.best_score, state.metrics.best_step
     return Outcome(finished, state.step, score, *best)
+  except errors.BrokenRunError as error:
+    left = run_records.what_is_left(directory)
+    raise type(error)(f"{error}; {left}") from error
   except OSError as error:
     raise errors.UserError(
-      f"cannot write to {str(directory.path)!r}: {full_disk.reason(error)}; the"
-      f" last checkpoint is whole, and {full_disk.room(directory.path)}: make"
-      " room and run the same command again"
+      f"cannot write to {str(directory.path)!r}: {full_disk.reason(error)};"
+      f" {full_disk.room(directory.path)}: make room, and"
+      f" {run_records.what_is_left(directory)}"
     ) from error
   finally:
     state.close()
