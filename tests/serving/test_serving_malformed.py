@@ -87,3 +87,14 @@ def test_malformed_requests_are_counted(run):
     _ask(server, _MALFORMED["garbage"])
     text = server.request("GET", "/metrics")[1].decode()
     assert 'mmdrl_requests_total{code="400"} 1' in text
+
+
+def test_a_body_that_is_not_packed_as_it_says_is_told_why(server):
+  status, answer = server.request(
+    "POST",
+    "/v1/models/policy:predict",
+    b"no gzip at all",
+    {"Content-Encoding": "gzip"},
+  )[:2]
+  assert status == 400
+  assert "cannot be read: Can not decode content-encoding: gzip" in str(answer)

@@ -40,7 +40,9 @@ async def read(
       408, f"the body did not come in {limits.seconds:g} s"
     ) from None
   except web.RequestPayloadError as error:  # gzip or chunks that are none
-    reason = (str(error) or "it is malformed").splitlines()[0]
+    # aiohttp's own text: "400, message:", and the reason in the next line.
+    reason = " ".join(str(error).split()).removeprefix("400, message: ")
+    reason = reason or "it is malformed"
     raise errors.UserError(f"the body cannot be read: {reason}") from None
   except ConnectionError:
     raise errors.UserError("the client left before its body came") from None
