@@ -13,13 +13,14 @@ also what makes those environments.
 """
 
 import argparse
+import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
 import gymnasium
+import numpy as np
 from gymnasium.envs.classic_control import cartpole
 
 from tf_mmdrl.core import run_files
@@ -90,7 +91,7 @@ def main():
       cells = [cell(args, agent, factor, seed) for seed in seeds]
       solved = sum(score >= SOLVED for score in cells)
       everything &= solved == len(cells)
-      text = ", ".join(f"{score:.0f}" for score in cells)
+      text = ", ".join(f"{score:.1f}" for score in cells)
       print(f"{agent:8} {factor:>10} {solved}/{len(cells):<4}  {text}")
   return 0 if everything else 1
 
@@ -109,15 +110,21 @@ def sweep(args, factor, seed):
 def cell(args, agent, factor, seed):
   """Mean score of fresh games of a run's last policy, over the factor."""
   run = args.run_dir / f"scale:{environment(factor)}" / agent / f"seed{seed}"
-  fresh = run / "fresh.txt"
+  fresh = run / "fresh.json"
   if not fresh.exists():
     last = int(run_files.last(run_files.RunFiles(run).rows(), "step"))
-    line = [sys.executable, "-m", "tf_mmdrl", "evaluate", str(run)]
-    line += ["--version", str(last), "--import", "scale"]
-    line += ["--seed", str(FRESH_SEED), "--episodes", "20"]
-    done = subprocess.run(line, capture_output=True, text=True, check=True)
-    fresh.write_text(done.stdout)
-  return float(re.search(r"mean (\S+)", fresh.read_text())[1]) / float(factor)
+    fresh.write_text(json.dumps(fresh_scores(run, last)))
+  return float(np.mean(json.loads(fresh.read_text()))) / float(factor)
+
+
+def fresh_scores(run, version):
+  """Scores of 20 fresh games of a run's policy, as they are."""
+  from tf_mmdrl.train import playing  # loads TensorFlow
+
+  policy = playing.open_policy(run, version, ["scale"])
+  config = policy.config.replace(system={"seed": FRESH_SEED})
+  played = playing.evaluate(policy, playing.for_episodes(config, "20"))
+  return [float(score) for score in played.scores]
 
 
 if __name__ == "__main__":

@@ -122,6 +122,16 @@ def test_rates_and_times_left_are_of_what_was_left(clock):
   assert "88%, 0:10 gone, 0:10 left, 5 steps/s" in stream.getvalue()
 
 
+def test_scores_of_any_size_fit_the_line(clock):
+  stream = io.StringIO()
+  line = run_line.RunLine(400, scores=[1e37], stream=stream)
+  line.report(_row(0, score=0.0045))
+  clock[0] += 10
+  line.show(100, 0.5)
+  shown = stream.getvalue()
+  assert "evaluation 1e+37," in shown and "score 0.0045," in shown
+
+
 @pytest.mark.parametrize(
   "values, drawn",
   [([0, 7, 3.5], "▁█▅"), ([2, 2], "▄▄"), ([-1, -1.0, -8], "██▁")],

@@ -53,6 +53,13 @@ def test_markdown_marks_the_best_and_shows_the_support():
   assert lines[-1] == "A note."
 
 
+def test_numbers_of_any_size_are_short_and_tell_something():
+  rows = [["Pong", value, None, 1] for value in (0.0042, -1e-9, 1e37, 0.0)]
+  lines = tables.to_markdown(TABLE._replace(rows=rows)).splitlines()[4:8]
+  shown = [line.split(" | ")[1] for line in lines]
+  assert shown == ["0.0042", "-1e-09", "1e+37", "0.0"]
+
+
 def test_cells_that_a_spreadsheet_would_execute_are_inert():
   wild = ["=1+1", "+cmd|'/C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"]
   tame = ["Pong", "-3.5", "1e9", "", "a=b"]

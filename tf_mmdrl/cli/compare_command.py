@@ -4,7 +4,7 @@ import argparse
 from typing import List, Tuple
 
 from tf_mmdrl.cli import output, run_argument
-from tf_mmdrl.core import errors, notices, run_files
+from tf_mmdrl.core import errors, notices, run_files, score_text
 
 EXAMPLE = "mmdrl compare runs/sweep --last 3"
 PAGE = "docs/reports.md"
@@ -65,17 +65,18 @@ def _rows(agents, game: str) -> List[Tuple[str, ...]]:
     found = intervals.estimate(score_statistics.mean, values[:, None])
     between = "-"
     if found.low is not None and found.high is not None:
-      between = f"{float(found.low):.2f} to {float(found.high):.2f}"
+      ends = map(float, (found.low, found.high))
+      between = " to ".join(map(score_text.number, ends))
     made.append((float(found.point), agent.name, values, between))
   made.sort(key=lambda one: -one[0])
   return [
     (
       name,
       str(len(values)),
-      f"{mean:.2f}",
+      score_text.number(mean),
       between,
-      f"{values.min():.2f}",
-      f"{values.max():.2f}",
+      score_text.number(values.min()),
+      score_text.number(values.max()),
     )
     for mean, name, values, between in made
   ]

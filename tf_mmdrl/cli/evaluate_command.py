@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Optional
 import numpy as np
 
 from tf_mmdrl.cli import game_flags, output, quiet
-from tf_mmdrl.core import progress
+from tf_mmdrl.core import progress, score_text
 
 if TYPE_CHECKING:
   from tf_mmdrl.evaluation.evaluator import Evaluation
@@ -67,16 +67,17 @@ def _show(number: int, played: "Evaluation") -> None:
   count = len(played.scores)
   print(f"policy of step {number}, {count} {'game' if count == 1 else 'games'}")
   if count == 1:  # one game says nothing of the spread of others
-    print(f"score: {played.mean:.2f}")
+    print(f"score: {score_text.number(played.mean)}")
   else:
     error = np.std(played.scores, ddof=1) / np.sqrt(count)
-    text = f"mean {played.mean:.2f} +- {error:.2f} (standard error)"
+    text = f"mean {score_text.with_error(played.mean, error)}"
     print(*output.wrapped(text, "score: ", "       "), sep="\n")
-    print(f"       median {np.median(played.scores):.2f}")
-    print(f"       from {min(played.scores):.2f} to {max(played.scores):.2f}")
+    print(f"       median {score_text.number(np.median(played.scores))}")
+    ends = min(played.scores), max(played.scores)
+    print(f"       from {' to '.join(map(score_text.number, ends))}")
   if played.vectors is not None:
     parts = np.mean(played.vectors, axis=0)
-    print(f"vector: mean {', '.join(f'{part:.3f}' for part in parts)}")
+    print(f"vector: mean {', '.join(map(score_text.number, parts))}")
   mean = "" if count == 1 else "mean "
   print(f"steps: {mean}{np.mean(played.lengths):.0f}")
   if played.cut:
@@ -89,5 +90,6 @@ def _compare(found: float, recorded: Optional[float]) -> None:
     print(*output.wrapped(text), sep="\n")
     return
   verdict = "the same" if found == recorded else "NOT the same"
-  text = f"the run itself found {recorded:.2f} at this step: {verdict}"
+  score = score_text.number(recorded)
+  text = f"the run itself found {score} at this step: {verdict}"
   print(*output.wrapped(text), sep="\n")

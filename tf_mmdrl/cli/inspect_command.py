@@ -8,7 +8,13 @@ import pathlib
 from typing import Iterable, Iterator
 
 from tf_mmdrl.cli import output, quiet, run_argument
-from tf_mmdrl.core import run_files, run_records, run_states, whole_files
+from tf_mmdrl.core import (
+  run_files,
+  run_records,
+  run_states,
+  score_text,
+  whole_files,
+)
 from tf_mmdrl.serving import directories
 
 EXAMPLE = "mmdrl inspect runs/CartPole-v1-mmdqn-classic-seed0"
@@ -68,8 +74,9 @@ def _summary(
     yield "score: not evaluated yet"
   else:
     yield (
-      f"score: {state.score:.2f} in the newest evaluation, {state.best:.2f} in"
-      f" the best, after {state.best_step:,} steps"
+      f"score: {score_text.number(state.score)} in the newest evaluation,"
+      f" {score_text.number(state.best)} in the best, after"
+      f" {state.best_step:,} steps"
     )
   yield from run_states.describe_unit(files.rows())
   counted = [f"{name}: {number:,}" for name, number in state.counted.items()]

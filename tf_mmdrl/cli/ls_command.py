@@ -5,7 +5,13 @@ import pathlib
 import time
 
 from tf_mmdrl.cli import output
-from tf_mmdrl.core import errors, run_files, run_records, run_states
+from tf_mmdrl.core import (
+  errors,
+  run_files,
+  run_records,
+  run_states,
+  score_text,
+)
 
 EXAMPLE = "mmdrl ls runs/sweep"
 PAGE = "docs/training.md"
@@ -45,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
         f"{state.activity}, edited" if edits else state.activity,
         f"{state.step:,}",
         f"{state.steps:,}",
-        "-" if state.score is None else f"{state.score:.2f}",
-        "-" if state.best is None else f"{state.best:.2f}",
+        score_text.number(state.score),
+        score_text.number(state.best),
         output.duration(max(0.0, now - state.changed)),
       )
     )

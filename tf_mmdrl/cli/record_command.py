@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 
 from tf_mmdrl.cli import game_flags, quiet, run_argument
-from tf_mmdrl.core import errors, optional
+from tf_mmdrl.core import errors, optional, score_text
 from tf_mmdrl.environments import names
 from tf_mmdrl.offline import policy_places
 
@@ -108,7 +108,8 @@ def run(args: argparse.Namespace) -> int:
     f"wrote {made.path}: {len(made.scores):,} episodes of {made.num_steps:,}"
     f" steps; {made.num_cut:,} were cut off"
   )
-  print(f"score: mean {np.mean(made.scores):.2f} +- {error:.2f}")
+  mean = score_text.number(float(np.mean(made.scores)))
+  print(f"score: mean {mean} +- {score_text.number(error)}")
   return 0
 
 

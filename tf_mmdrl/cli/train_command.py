@@ -15,7 +15,7 @@ from tf_mmdrl.cli import (
   parsing,
   quiet,
 )
-from tf_mmdrl.core import algorithms, errors, notices
+from tf_mmdrl.core import algorithms, errors, notices, score_text
 from tf_mmdrl.environments import names
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import outside_loggers, presets
@@ -245,11 +245,11 @@ def _show(
     _show_files(outcome, directory)
     return
   output.say(
-    f"evaluation after {outcome.step:,} steps: {outcome.evaluation_score:.2f}"
+    f"evaluation after {outcome.step:,} steps:"
+    f" {score_text.number(outcome.evaluation_score)}"
   )
-  output.say(
-    f"best, after {outcome.best_step:,} steps: {outcome.best_score:.2f}"
-  )
+  best = score_text.number(outcome.best_score)
+  output.say(f"best, after {outcome.best_step:,} steps: {best}")
   _show_files(outcome, directory)
   if outcome.best_step != outcome.step:
     output.say(f"best policy: {directory.export / str(outcome.best_step)}")

@@ -15,7 +15,7 @@ from tf_mmdrl.cli import (
   train_command,
 )
 from tf_mmdrl.cluster import search, search_space
-from tf_mmdrl.core import errors, optional
+from tf_mmdrl.core import errors, optional, score_text
 
 EXAMPLE = "mmdrl tune --search optimizer.learning_rate=1e-5..1e-2:log"
 PAGE = "docs/cluster.md"
@@ -146,5 +146,5 @@ def _show(plan: Any, shared: List[str]) -> None:
     search_figure.draw(found, shares, picture)
     print(f"picture: {picture}")
   chosen = [part for text in best.settings for part in ("--set", text)]
-  print(f"best, trial {best.number}, with {best.value:.2f}:")
+  print(f"best, trial {best.number}, with {score_text.number(best.value)}:")
   print(f"  mmdrl train {shlex.join([*shared, *chosen])}")

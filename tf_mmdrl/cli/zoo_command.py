@@ -4,7 +4,7 @@ import argparse
 
 from tf_mmdrl import zoo
 from tf_mmdrl.cli import output
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, score_text
 
 EXAMPLE = "mmdrl zoo cartpole"
 PAGE = "docs/zoo.md"
@@ -31,8 +31,8 @@ def run(args: argparse.Namespace) -> int:
           f"{zoo.PREFIX}{name}",
           entry.environment,
           entry.agent,
-          f"{entry.score:.2f}",
-          f"{entry.error:.2f}",
+          score_text.number(entry.score),
+          score_text.number(entry.error),
           str(entry.episodes),
         )
       )
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
   entry = known[name]
   lines = [
     ("policy", f"{entry.agent} on {entry.environment}, step {entry.step:,}"),
-    ("score", f"{entry.score:.2f} +- {entry.error:.2f} (standard error)"),
+    ("score", score_text.with_error(entry.score, entry.error)),
     ("of", f"{entry.episodes} games: {entry.evaluate(name)}"),
     ("by", entry.train),
     ("commit", entry.commit),

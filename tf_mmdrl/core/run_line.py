@@ -3,7 +3,7 @@
 import time
 from typing import Any, Dict, List, Optional, Sequence, TextIO
 
-from tf_mmdrl.core import progress
+from tf_mmdrl.core import progress, score_text
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _SHOWN = 10  # evaluations in the small curve
@@ -84,12 +84,13 @@ class RunLine:
       curve = ""
       if self._progress.draws and len(self._scores) > 1:
         curve = " " + sparkline(self._scores[-_SHOWN:])
-      parts.append(f"evaluation {self._scores[-1]:.2f}{curve}")
+      newest = score_text.number(self._scores[-1])
+      parts.append(f"evaluation {newest}{curve}")
     if self.rate is not None:
       parts.append(f"{self.rate:,.0f} steps/s")
     parts.append(f"step {step:,}")
     if self._train_score is not None:
-      parts.append(f"score {self._train_score:.2f}")
+      parts.append(f"score {score_text.number(self._train_score)}")
     if self._loss is not None:
       parts.append(f"loss {self._loss:.3g}")
     return parts

@@ -181,6 +181,8 @@ def _number(table: Table, value: float) -> str:
   """With one digit more if it is small and has one: 1.75, 1.7, 823.1."""
   if math.isnan(value):
     return "–"
+  if table.decimals and value and not 0.05 <= abs(value) < 1e12:
+    return f"{value:.3g}"
   if table.decimals and abs(value) < 10:
     return f"{value:.{table.decimals + 1}f}".removesuffix("0")
   return f"{value:,.{table.decimals}f}"

@@ -26,7 +26,7 @@ from typing import (
   Sequence,
 )
 
-from tf_mmdrl.core import errors, run_files
+from tf_mmdrl.core import errors, run_files, score_text
 from tf_mmdrl.train import run_process
 
 _TABLE = "sweep.csv"
@@ -279,9 +279,10 @@ class _Sweep:
     )
     _append(self._directory / _TABLE, row)
     self._done += 1
+    last, best = map(score_text.number, (scores[-1], max(scores)))
     self._show(
-      f"[{self._done}/{self._total}] {job.name}: {row.evaluation_score:.2f},"
-      f" best {row.best_score:.2f}, {minutes:.1f} min{self._time_left()}"
+      f"[{self._done}/{self._total}] {job.name}: {last},"
+      f" best {best}, {minutes:.1f} min{self._time_left()}"
     )
     return _End.FINISHED
 
@@ -312,7 +313,7 @@ def _cell(rows: Sequence[Row], game: str, agent: str) -> str:
     if (row.environment, row.agent) == (game, agent)
   ]
   mean: Optional[float] = sum(scores) / len(scores) if scores else None
-  return "-" if mean is None else f"{mean:.2f}"
+  return score_text.number(mean)
 
 
 def _append(path: pathlib.Path, row: Row) -> None:
