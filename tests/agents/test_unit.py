@@ -13,7 +13,7 @@ from tf_mmdrl.agents import unit as units
 from tf_mmdrl.core import errors
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.networks.units import InUnits
-from tf_mmdrl.ops import kernels
+from tf_mmdrl.ops import bandwidths, kernels
 
 _FAMILY = pytest.mark.parametrize("name", family.FAMILY)
 _OBSERVATIONS = np.random.default_rng(5).normal(size=[16, 4]).astype("f")
@@ -275,8 +275,33 @@ def test_a_blind_kernel_says_so_once(capfd, monkeypatch, period):
   _train_to_a_judgement(agent, batch, updates=22 * period)
   told = capfd.readouterr().err
   assert told.count("warning: MMDQNAgent") == 1
-  assert "100 % of the particles" in told and 'unit="auto"' in told
+  assert "100 % of the error of predictions" in told and 'unit="auto"' in told
   assert float(agent.beyond_reach) == 1
+
+
+@pytest.mark.parametrize(
+  "kernel",
+  [
+    kernels.gaussian_mixture(),
+    bandwidths.annealed(10.0, 1.0, 100),
+    # A tail that pulls with a ten thousandth of the Gaussian.
+    kernels.weighted_sum(
+      [kernels.gaussian(1.0), kernels.smooth_energy(1.0)], [1.0, 1e-4]
+    ),
+  ],
+  ids=["mixture", "annealed", "faint-tail"],
+)
+def test_a_kernel_that_is_blind_for_few_but_far_says_so(capfd, looks, kernel):
+  """As at the ends of CartPole's episodes: all other returns follow theirs."""
+  agent = fixtures.make_agent(unit=1.0, learning_rate=1e-5, kernel=kernel)
+  reward, discount = np.full([16, 2], 1.5), np.zeros([16, 2])
+  reward[3] = 10
+  batch = fixtures.experience(batch=16, reward=reward, discount=discount)
+  _train_to_a_judgement(agent, batch, updates=260)
+  assert 0.2 < float(agent.beyond_reach) < 0.45
+  told = capfd.readouterr().err
+  assert told.count("warning: MMDQNAgent learns little, or wrongly") == 1
+  assert "of the error of predictions is of particles that are" in told
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])

@@ -6,7 +6,9 @@ import oracle
 import pytest
 import tensorflow as tf
 
-from tf_mmdrl.ops import kernels, reach
+from tf_mmdrl import losses
+from tf_mmdrl.core.return_distribution import ReturnDistribution
+from tf_mmdrl.ops import bandwidths, kernels, reach
 
 _MODES = {
   "eager": lambda f: f,
@@ -25,6 +27,14 @@ _FADING = {
   "laplace": kernels.laplace(2.0),
   "sum": kernels.weighted_sum(
     [kernels.laplace(0.5), kernels.gaussian_mixture([4, 9])], [0.1, 2.0]
+  ),
+  # Tails that pull with less than 1 % of the Gaussian.
+  "faint-smooth-tail": kernels.weighted_sum(
+    [kernels.gaussian(1.0), kernels.smooth_energy(1.0)], [1.0, 1e-4]
+  ),
+  "faint-tails": kernels.weighted_sum(
+    [kernels.gaussian(4.0), kernels.multiquadric(9.0), kernels.unrectified(1)],
+    [1.0, 5e-3, 2e-3],
   ),
   "nested-sum": kernels.weighted_sum(
     [
@@ -72,7 +82,12 @@ def test_reach_in_closed_form():
     kernels.multiquadric(3.0),
     kernels.exp_prod(2.0),
     kernels.GaussianMixture(tf.constant([[1.0], [4.0]])),
+    kernels.smooth_energy(1.0),
     kernels.weighted_sum([kernels.gaussian(1.0), kernels.unrectified(1.0)]),
+    # 1 % of the largest pull, 0.858, and as much that stays.
+    kernels.weighted_sum(
+      [kernels.gaussian(1.0), kernels.unrectified(1.0)], [1.0, 0.01]
+    ),
   ],
 )
 def test_reach_without_end(kernel):
@@ -155,3 +170,34 @@ def test_share_has_no_gradient_and_takes_any_batch():
     share = compute(x, y)
   np.testing.assert_array_equal(share, np.ones(5))
   assert tape.gradient(share, [x, y]) == [None, None]
+
+
+def test_shares_of_rows_count_by_their_error():
+  """Few examples may be far away, and most of the error theirs."""
+  loss = losses.MMDLoss(kernels.gaussian(1.0))  # reaches 2.5
+  x = ReturnDistribution(tf.constant([[0.0, 1.0], [0.0, 1.0], [0.0, 4.0]]))
+  y = ReturnDistribution(tf.constant([[0.5], [9.0], [1.0]]))
+  step = tf.constant(0)
+  for error, share in (
+    ([0.0, 8.5, 1.0], (8.5 + 0.5) / 9.5),
+    ([1.0, 1e38, 3e38], (1 + 1.5) / 4),
+    ([0.0, 0.0, 0.0], 0.0),  # nothing to learn
+  ):
+    found = loss.share_beyond(x, y, tf.constant(error), step)
+    np.testing.assert_allclose(found, share, rtol=1e-6)
+
+
+def test_a_rule_says_its_reach_with_the_kernel_it_makes():
+  annealed = losses.MMDLoss(bandwidths.annealed(16.0, 1.0, 10))
+  x = ReturnDistribution(tf.zeros([1, 1]))
+  y = ReturnDistribution(tf.constant([[6.0]]))
+  assert annealed.has_reach
+  for step, share in ((0, 0.0), (10, 1.0)):  # reaches 10.1, and 2.5 at last
+    args = (x, y, tf.ones([1]), tf.constant(step))
+    np.testing.assert_array_equal(annealed.share_beyond(*args), share)
+  # The median of distances follows the particles, example by example.
+  median = bandwidths.median()
+  both = ReturnDistribution(tf.constant([[0.0, 1.0], [0.0, 50.0]]))
+  wide = bandwidths.reach(median(both, both, tf.constant(0)))
+  assert wide.shape == [2, 1] and float(wide[1] / wide[0]) > 10
+  assert bandwidths.reach(kernels.unrectified(1.0)) == math.inf

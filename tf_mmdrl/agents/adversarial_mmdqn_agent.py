@@ -75,6 +75,7 @@ class MappedMMDLoss(Loss):
   """
 
   beyond_what = MMDLoss.beyond_what
+  too_far_beyond = MMDLoss.too_far_beyond
 
   def __init__(self, loss: MMDLoss, through: MonotoneMap, *, xla: bool):
     """Compiles the MMD by itself: the map's own loss stands outside of what is.
@@ -113,11 +114,15 @@ class MappedMMDLoss(Loss):
     return self._loss.has_reach
 
   def share_beyond(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
+    self,
+    predicted: ReturnDistribution,
+    target: ReturnDistribution,
+    error: tf.Tensor,
+    step: tf.Tensor,
   ) -> tf.Tensor:
-    """[B] shares of the particles that no target pulls."""
+    """[] the share of particles that no target pulls, averaged by the error."""
     return self._loss.share_beyond(
-      predicted.map_values(self.map), target.map_values(self.map)
+      predicted.map_values(self.map), target.map_values(self.map), error, step
     )
 
 

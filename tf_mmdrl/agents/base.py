@@ -171,7 +171,7 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       self._unit,
       unit_stays=self._follow_unit.stays,
       agent=typed,
-      beyond_what=loss.beyond_what,
+      loss=loss,
     )
     if train_step_counter is None:
       # Not TF-Agents' global step, which all agents of a process would share.

@@ -192,13 +192,14 @@ class Learning:
     """[] the share out of reach, if it is time to look; 0 otherwise."""
     if not self._loss.has_reach:
       return tf.zeros([])
-    parts = [
+    predicted, target = (
       part.map_values(lambda z: z / self._net.unit)
       for part in (update.predicted, update.target)
-    ]
+    )
 
     def share():
-      mean = tf.reduce_mean(self._loss.share_beyond(*parts))
-      return tf.minimum(mean, 1.0)  # weights may sum to a little more
+      error, step = update.loss_info.extra.td_error, tf.identity(self._step)
+      found = self._loss.share_beyond(predicted, target, error, step)
+      return tf.minimum(found, 1.0)  # weights may sum to a little more
 
     return tf.cond(sight.is_due(self._step), share, lambda: tf.zeros([]))

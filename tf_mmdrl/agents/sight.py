@@ -12,11 +12,12 @@ import tensorflow as tf
 
 from tf_mmdrl.agents import replicas
 from tf_mmdrl.agents.unit import Unit, state
+from tf_mmdrl.losses import Loss
 
 PERIOD = 64  # updates between two looks
 _LOOKS = 16  # that a judgement needs
 _MEMORY = 64  # looks that the average goes back, nearly
-_TOO_MANY = 0.5  # share out of sight
+_TOO_MANY = 0.5  # share out of sight, after a few looks
 _TOO_MANY_UNITS = 64  # of a return, or returns of a unit, if it is fixed
 
 
@@ -78,23 +79,22 @@ class Sight(tf.Module):
     beyond: [] the share that is out of reach, averaged; 0 if nothing ever is.
   """
 
-  def __init__(
-    self, unit: Unit, *, unit_stays: bool, agent: str, beyond_what: str
-  ):
+  def __init__(self, unit: Unit, *, unit_stays: bool, agent: str, loss: Loss):
     """Begins with nothing seen.
 
     Args:
       unit: what measures returns.
       unit_stays: whether the unit cannot follow them.
       agent: the class that the user made, for the message.
-      beyond_what: the end of "50 % of the ...".
+      loss: what sees, or does not.
     """
     super().__init__(name="sight")
     # Methods: the unit keeps its own variables.
     self._size, self._is_known = unit.size, unit.known.read_value
     self._is_auto, self._unit_stays = unit.is_auto, unit_stays
     self._agent = agent
-    self._beyond_what = beyond_what
+    self._beyond_what = loss.beyond_what
+    self._too_many = loss.too_far_beyond
 
     self.beyond = state(0.0, tf.float32, "beyond")
     self._looks = state(0, tf.int64, "looks")
@@ -132,6 +132,9 @@ class Sight(tf.Module):
     memory = tf.cast(tf.minimum(self._looks, _MEMORY), tf.float32)
     self.beyond.assign_add((share - self.beyond) / memory)
     size, is_bad = self._size(), self.beyond > _TOO_MANY
+    # Much is out of sight at first; what stays so is bad with a smaller share.
+    stays = tf.minimum(self.beyond, share) > self._too_many
+    is_bad |= (self._looks >= _MEMORY) & stays
     if self._unit_stays:
       too_large = size > _TOO_MANY_UNITS * unit
       too_small = (size > 0) & (size < unit / _TOO_MANY_UNITS)
@@ -153,7 +156,7 @@ class Sight(tf.Module):
     replicas.when(
       blind.due,
       lambda: tf.print(
-        f"{begin}warning: {self._agent} learns little or nothing. At step",
+        f"{begin}warning: {self._agent} learns little, or wrongly. At step",
         blind.step,
         "one unit of return is",
         blind.unit,

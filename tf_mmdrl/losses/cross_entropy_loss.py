@@ -40,9 +40,15 @@ class CrossEntropyLoss(Loss):
     return True
 
   def share_beyond(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
+    self,
+    predicted: ReturnDistribution,
+    target: ReturnDistribution,
+    error: tf.Tensor,
+    step: tf.Tensor,
   ) -> tf.Tensor:
-    """[B] the target's probability outside of the atoms."""
+    """[] the target's probability outside of the atoms, averaged."""
+    del error, step
     low, high = predicted.values[:, :1], predicted.values[:, -1:]
     outside = (target.values < low) | (target.values > high)
-    return tf.reduce_sum(tf.where(outside, target.weights(), 0.0), axis=1)
+    lost = tf.reduce_sum(tf.where(outside, target.weights(), 0.0), axis=1)
+    return tf.reduce_mean(lost)

@@ -13,10 +13,13 @@ class Loss(abc.ABC):
   Attributes:
     beyond_what: the end of the sentence "50 % of ...", which names what the
       loss cannot reach.
+    too_far_beyond: the share of it with which learning goes wrong, if it
+      stays so large.
     heeds_weights: whether particles of a target count by their weights.
   """
 
   beyond_what = ""
+  too_far_beyond = 0.5
   heeds_weights = True
 
   @abc.abstractmethod
@@ -43,8 +46,22 @@ class Loss(abc.ABC):
     return False
 
   def share_beyond(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
+    self,
+    predicted: ReturnDistribution,
+    target: ReturnDistribution,
+    error: tf.Tensor,
+    step: tf.Tensor,
   ) -> tf.Tensor:
-    """[B] shares of the distributions that are out of the loss's reach."""
-    del target
-    return tf.zeros_like(predicted.values[:, 0])
+    """The share of `beyond_what` in a batch; asked for if `has_reach`.
+
+    Args:
+      predicted: [B, N], in units.
+      target: [B, M], in units.
+      error: [B] how far the means are apart, in any unit; 0 where nothing is
+        to be learnt.
+      step: [] updates so far.
+
+    Returns:
+      [] share in [0, 1].
+    """
+    raise NotImplementedError

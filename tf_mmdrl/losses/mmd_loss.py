@@ -27,9 +27,12 @@ class MMDLoss(Loss):
   """
 
   beyond_what = (
-    "the particles are farther from every particle of their target than the"
-    " kernel reaches"
+    "the error of predictions is of particles that are farther from every"
+    " particle of their target than the kernel reaches"
   )
+  # The transitions that end an episode are few, and all others learn from them.
+  # Where they are out of reach, most of the batch may well be in it.
+  too_far_beyond = 0.2
 
   kernel: Union[kernels.Kernel, bandwidths.KernelRule]
   estimator: mmd.Estimator = mmd.Estimator.BIASED
@@ -38,35 +41,41 @@ class MMDLoss(Loss):
   mean_distance: bool = False
 
   @property
-  def reach(self) -> float:
-    """The distance beyond which the kernel pulls no particle; may be inf."""
-    if isinstance(self.kernel, kernels.Kernel):
-      return self.kernel.reach
-    return math.inf  # a rule's bandwidth follows the particles
-
-  @property
   def has_reach(self) -> bool:
     """Whether the kernel has no gradient beyond some distance."""
-    return math.isfinite(self.reach)
+    if isinstance(self.kernel, kernels.Kernel):
+      return math.isfinite(self.kernel.reach)
+    return True  # a rule says it when it makes a kernel
 
   def share_beyond(
-    self, predicted: ReturnDistribution, target: ReturnDistribution
+    self,
+    predicted: ReturnDistribution,
+    target: ReturnDistribution,
+    error: tf.Tensor,
+    step: tf.Tensor,
   ) -> tf.Tensor:
-    """[B] shares of the particles that no target pulls.
+    """[] the share of particles that no target pulls, averaged by the error.
 
     Args:
       predicted: [B, N].
       target: [B, M].
+      error: [B] how far the means are apart.
+      step: [] of training, for a rule.
 
     Returns:
-      Shares in [0, 1].
+      A share in [0, 1].
     """
-    return reach.share_beyond(
+    shares = reach.share_beyond(
       self._scaled(predicted.values),
       self._scaled(target.values),
-      self.reach,
+      bandwidths.reach(self._kernel(predicted, target, step)),
       x_weights=predicted.weights(),
     )
+    # In the largest one's unit: their sum might be too large for a float32.
+    error = tf.abs(error)
+    error = tf.math.divide_no_nan(error, tf.reduce_max(error))
+    lost = tf.reduce_sum(error * shares)
+    return tf.math.divide_no_nan(lost, tf.reduce_sum(error))
 
   def __call__(
     self,
@@ -86,19 +95,22 @@ class MMDLoss(Loss):
     Returns:
       The losses.
     """
-    kernel = self.kernel
-    if not isinstance(kernel, kernels.Kernel):
-      kernel = kernel(predicted, target, step)
     return mmd.mmd_squared(
       self._scaled(predicted.values),
       self._scaled(target.values),
-      kernel=kernel,
+      kernel=self._kernel(predicted, target, step),
       x_log_weights=predicted.log_weights,
       y_log_weights=target.log_weights,
       estimator=self.estimator,
       method=self.method,
       by_xla=self.by_xla,
     )
+
+  def _kernel(self, predicted, target, step) -> kernels.Kernel:
+    """The kernel, which a rule makes anew."""
+    if isinstance(self.kernel, kernels.Kernel):
+      return self.kernel
+    return self.kernel(predicted, target, step)
 
   def _scaled(self, values: tf.Tensor) -> tf.Tensor:
     """Values whose squared distances are what the kernel is a function of."""

@@ -5,7 +5,7 @@ of two return distributions, as a loss is; no gradient flows through the
 bandwidth.
 """
 
-from typing import Callable, Optional
+from typing import Callable, Optional, Union
 
 import tensorflow as tf
 
@@ -91,6 +91,26 @@ def annealed(start: float, end: float, num_steps: int) -> KernelRule:
     return kernels.GaussianMixture(tf.reshape(h, [1]))
 
   return rule
+
+
+def reach(kernel: kernels.Kernel) -> Union[float, tf.Tensor]:
+  """The reach of a kernel that a rule has made, whose bandwidth is a tensor.
+
+  Args:
+    kernel: any kernel.
+
+  Returns:
+    Its `reach`; of a mixture with bandwidths [K] or [B, K] the reach of its
+    widest Gaussian, [] or [B, 1].
+  """
+  if not (
+    isinstance(kernel, kernels.GaussianMixture)
+    and tf.is_tensor(kernel.bandwidths)
+  ):
+    return kernel.reach
+  widths = tf.convert_to_tensor(kernel.bandwidths)
+  widest = tf.reduce_max(widths, axis=-1, keepdims=widths.shape.rank == 2)
+  return kernels.gaussian(1.0).reach * tf.sqrt(widest)
 
 
 def median_squared_distance(

@@ -5,9 +5,8 @@ kernels pull at a distance of about their bandwidth, and no more beyond: a
 particle that is out of reach of all its targets does not learn from them.
 """
 
-import functools
 import math
-from typing import NamedTuple, Optional, Sequence, Union
+from typing import Callable, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 import tensorflow as tf
@@ -35,44 +34,79 @@ class Decay(NamedTuple):
   length: float
   power: float
 
+  @property
+  def limit(self) -> float:
+    """Its pull far away."""
+    return 0.0
 
-def of_decays(decays: Sequence[Decay]) -> float:
-  """The distance beyond which a sum of decays pulls with less than 1 %.
+  def pull(self, distance: np.ndarray) -> np.ndarray:
+    """|d/dd| of it, at distances of any shape."""
+    ratio = distance / self.length
+    steep = self.power / self.length * ratio ** (self.power - 1)
+    return self.size * steep * np.exp(-(ratio**self.power))
+
+
+class Tail(NamedTuple):
+  """One term of a kernel whose pull rises from 0 and stays.
+
+  Attributes:
+    size: its pull far away; not negative.
+    length: the distance at which it has risen.
+    rise: distance over length -> share of the size, in [0, 1].
+  """
+
+  size: float
+  length: float
+  rise: Callable[[np.ndarray], np.ndarray]
+
+  @property
+  def limit(self) -> float:
+    """Its pull far away."""
+    return self.size
+
+  def pull(self, distance: np.ndarray) -> np.ndarray:
+    """|d/dd| of it, at distances of any shape."""
+    return self.size * self.rise(distance / self.length)
+
+
+Term = Union[Decay, Tail]
+
+
+def of_terms(terms: Sequence[Term]) -> float:
+  """The distance beyond which a sum of terms pulls with less than 1 %.
 
   Args:
-    decays: the terms, not all of size 0.
+    terms: not all of size 0.
 
   Returns:
     The largest distance at which the pull is at least `SHARE` of the largest
     pull over all distances; computed in float64 to about 1e-6 of itself.
+    Infinite if the pull of tails is that large.
   """
-  decays = [decay for decay in decays if decay.size > 0]
-  pull = functools.partial(_pull, decays)
-  lengths = [decay.length for decay in decays]
+  terms = [term for term in terms if term.size > 0]
+  limit = sum(term.limit for term in terms)
+
+  def pull(distance):  # all terms pull the same way
+    return sum(term.pull(distance) for term in terms)
+
+  lengths = [term.length for term in terms]
   near, far = min(lengths) / _BEYOND, max(lengths) * _BEYOND
   num_points = math.ceil(_POINTS_PER_FOLD * math.log(far / near))
   # Distance 0 stands for the limit: there Laplace's pull is the largest.
   distances = np.concatenate([[0.0], np.geomspace(near, far, num_points)])
   pulls = pull(distances)
   peak = int(np.argmax(pulls))
-  around = distances[max(peak - 1, 0)], distances[peak + 1]
-  enough = SHARE * max(pulls[peak], np.max(pull(np.linspace(*around, _ZOOM))))
+  around = distances[max(peak - 1, 0)], distances[min(peak + 1, num_points)]
+  largest = max(pulls[peak], np.max(pull(np.linspace(*around, _ZOOM))), limit)
+  enough = SHARE * largest
+  if limit >= enough:
+    return math.inf
   last = int(np.flatnonzero(pulls >= enough)[-1])
   low, high = distances[last], distances[last + 1]
   for _ in range(_BISECTIONS):
     middle = (low + high) / 2
     low, high = (middle, high) if pull(middle) >= enough else (low, middle)
   return float(low)
-
-
-def _pull(decays: Sequence[Decay], distance) -> np.ndarray:
-  """|dk/dd| at distances of any shape; all terms pull the same way."""
-  total = np.zeros_like(distance)
-  for size, length, power in decays:
-    ratio = distance / length
-    slope = power / length * ratio ** (power - 1) * np.exp(-(ratio**power))
-    total = total + size * slope
-  return total
 
 
 def share_beyond(

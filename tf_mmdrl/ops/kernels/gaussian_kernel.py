@@ -100,13 +100,16 @@ class GaussianMixture(kernel.Kernel):
           slope -= tail * steeper
     return excess, slope
 
-  def _decays(self) -> Optional[List[reaches.Decay]]:
-    if tf.is_tensor(self.bandwidths) or any(self.tails):
+  def reach_terms(self) -> Optional[List[reaches.Term]]:
+    """See the base class."""
+    if tf.is_tensor(self.bandwidths):
       return None
-    return [
-      reaches.Decay(coefficient, math.sqrt(h), 2.0)
-      for h, coefficient in zip(self.bandwidths, self.coefficients)
-    ]
+    parts = zip(self.bandwidths, self.coefficients, self.tails)
+    found: List[reaches.Term] = []
+    for h, coefficient, tail in parts:
+      found.append(reaches.Decay(coefficient, math.sqrt(h), 2.0))
+      found.append(reaches.Tail(tail, math.sqrt(h), np.vectorize(math.erf)))
+    return found
 
   def _exponentials(self, d2):
     """Yields (c, h, exp(-d2/h) - 1), squaring where 2h is there already.

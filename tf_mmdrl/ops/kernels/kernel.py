@@ -69,18 +69,20 @@ class Kernel(abc.ABC):
     value is that over all distances. A Gaussian of bandwidth h reaches
     2.5255 sqrt(h), Laplace h log(100). Mixtures and sums are solved
     numerically, once for each kernel. The reach is infinite
-    - where the pull never fades: multiquadric, unrectified with alpha >= 1;
+    - where the pull never fades: smooth energy, multiquadric, unrectified with
+      alpha >= 1;
     - for unrectified with alpha < 1, whose pull d^(alpha - 1) has no largest
       value and fades like a power;
     - for exp_prod, which is no function of a distance;
     - for bandwidths that are tensors, because they follow the data;
-    - for a sum with such a term, unless the term's coefficient is 0.
+    - for a sum with such a term, unless its coefficient is so small that it
+      pulls with less than 1 % of what the others do.
     """
-    decays = self._decays()
-    return math.inf if decays is None else reaches.of_decays(decays)
+    terms = self.reach_terms()
+    return math.inf if terms is None else reaches.of_terms(terms)
 
-  def _decays(self) -> Optional[List[reaches.Decay]]:
-    """The kernel as a sum of terms that fade, or None if it is no such sum."""
+  def reach_terms(self) -> Optional[List[reaches.Term]]:
+    """The kernel as a sum of terms that fade or stay; None if it is none."""
     return None
 
   @abc.abstractmethod

@@ -37,5 +37,6 @@ class Laplace(kernel.Kernel):
     slope = -(excess + 1) / (2 * self.h * distance)
     return excess, tf.where(positive, slope, tf.zeros_like(slope))
 
-  def _decays(self) -> Optional[List[reaches.Decay]]:
+  def reach_terms(self) -> Optional[List[reaches.Term]]:
+    """See the base class."""
     return [reaches.Decay(1.0, self.h, 1.0)]

@@ -1,10 +1,13 @@
 """The multiquadric kernel."""
 
 import dataclasses
-from typing import Tuple
+import math
+from typing import List, Tuple
 
+import numpy as np
 import tensorflow as tf
 
+from tf_mmdrl.ops import reach as reaches
 from tf_mmdrl.ops.kernels import kernel
 
 
@@ -34,3 +37,8 @@ class Multiquadric(kernel.Kernel):
     ratio = statistic / self.h
     root = tf.sqrt(1 + ratio)
     return -ratio / (1 + root), -1 / (2 * self.h * root)
+
+  def reach_terms(self) -> List[reaches.Term]:
+    """See the base class."""
+    width = math.sqrt(self.h)
+    return [reaches.Tail(1 / width, width, lambda u: u / np.sqrt(1 + u * u))]

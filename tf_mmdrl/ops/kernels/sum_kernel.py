@@ -72,17 +72,16 @@ class Sum(kernel.Kernel):
       for column in zip(*parts)
     )
 
-  def _decays(self) -> Optional[List[reaches.Decay]]:
-    found = []
+  def reach_terms(self) -> Optional[List[reaches.Term]]:
+    """See the base class."""
+    found: List[reaches.Term] = []
     for coefficient, term in zip(self.coefficients, self.terms):
       if not coefficient:
         continue
-      decays = term._decays()
-      if decays is None:
+      terms = term.reach_terms()
+      if terms is None:
         return None
-      found += [
-        decay._replace(size=coefficient * decay.size) for decay in decays
-      ]
+      found += [part._replace(size=coefficient * part.size) for part in terms]
     return found
 
 

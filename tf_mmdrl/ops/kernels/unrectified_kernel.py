@@ -1,11 +1,13 @@
 """The unrectified kernel, whose MMD of order 1 is the energy distance."""
 
 import dataclasses
-from typing import Tuple
+from typing import List, Optional, Tuple
 
+import numpy as np
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
+from tf_mmdrl.ops import reach as reaches
 from tf_mmdrl.ops.kernels import kernel
 
 
@@ -49,6 +51,10 @@ class Unrectified(kernel.Kernel):
     size = power(safe, self.alpha / 2)
     size = tf.where(positive, size, tf.zeros_like(size))
     return -size, -(self.alpha / 2) * size / safe
+
+  def reach_terms(self) -> Optional[List[reaches.Term]]:
+    """See the base class; only the pull of order 1 has a limit."""
+    return [reaches.Tail(1.0, 1.0, np.ones_like)] if self.alpha == 1 else None
 
 
 def power(values: tf.Tensor, exponent: float) -> tf.Tensor:
