@@ -1,6 +1,6 @@
 """Time of one update on a batch of Atari transitions, agent against agent.
 
-  python benchmarks/update.py [--seconds 60] [--network minatar]
+  python benchmarks/update.py [--seconds 60] [--network minatar] [--unit]
 
 Batch 32, 6 actions, 200 particles (51 atoms for C51), the Nature network or
 MinAtar's. All are updated in turn in one process, called as a TF-Agents user
@@ -9,11 +9,15 @@ compiled as a graph and with XLA. Ours are as they come, which is what
 `agents/compiling.py` takes to be fastest here (the second line says what that
 is); rows of MMDQN compiled otherwise show whether it is. The first call, which
 traces and compiles, is timed too.
+
+With `--unit`, what it costs that the agent finds the unit of return and looks
+whether its loss sees: MMDQN as it is and without that, in turn, by the CPU time
+of all threads.
 """
 
 import argparse
 import time
-from typing import NamedTuple, Sequence
+from typing import NamedTuple, Optional, Sequence
 
 import numpy as np
 import published
@@ -27,7 +31,7 @@ from tf_agents.trajectories import time_step, trajectory
 from tf_agents.utils import common
 
 from tf_mmdrl import agents, losses
-from tf_mmdrl.agents import base, compiling
+from tf_mmdrl.agents import base, compiling, sight
 from tf_mmdrl.networks import ReturnNetwork, heads, implicit_heads, torsos
 from tf_mmdrl.ops import convolution
 
@@ -39,7 +43,7 @@ class Task(NamedTuple):
   """What is learnt from, and the torso that learns."""
 
   observation: tf.TensorSpec
-  conv_layer_params: torsos.ConvParams
+  conv_layer_params: Optional[torsos.ConvParams]
   fc_layer_params: Sequence[int]
 
 
@@ -50,6 +54,7 @@ TASKS = {
   "minatar": Task(
     tf.TensorSpec([10, 10, 4], tf.uint8), torsos.MINATAR_CONV, torsos.MINATAR_FC
   ),
+  "cartpole": Task(tf.TensorSpec([4], tf.uint8), None, (128, 128)),
 }
 
 
@@ -143,6 +148,46 @@ def updates(task, batch):
   return calls
 
 
+def unit_updates(task, batch):
+  """Name -> a call that updates MMDQN once, with and without its measures."""
+  calls = {}
+  for mode, jit_compile in (("default", None), ("graph", False), ("XLA", True)):
+    for name in ("as it is", "no measures"):
+      made = ours(
+        task,
+        agents.MMDQNAgent,
+        heads.particles(PARTICLES),
+        jit_compile=jit_compile,
+      )
+      if name == "no measures":
+        without_measures(made)
+      calls[f"{mode}, {name}"] = call(made, batch)
+  return calls
+
+
+def without_measures(agent):
+  """Takes from an agent what finds its unit and what it sees."""
+  agent._train_step._follow_unit = lambda experience, weights: None
+  agent._sight.look = lambda *args: sight.nothing()
+
+
+def show_unit(calls, seconds):
+  """Prints what the measures cost."""
+  found = timing.interleaved(
+    calls, seconds=seconds, quantile=0.25, clock=time.process_time
+  )
+  print(f"{'MMDQNAgent':12} {'as it is':>10} {'without':>10} {'more':>7}")
+  for mode in dict.fromkeys(name.partition(",")[0] for name in found):
+    whole, rest = (
+      found[f"{mode}, {name}"] for name in ("as it is", "no measures")
+    )
+    print(
+      f"{mode:12} {whole * 1e3:7.3f} ms {rest * 1e3:7.3f} ms"
+      f" {whole / rest - 1:7.1%}"
+    )
+  print("CPU time of all threads, 25th percentiles of calls that take turns")
+
+
 def rule(task) -> str:
   """What XLA compiles of this network's updates, if nobody says."""
   net = ReturnNetwork(
@@ -189,8 +234,14 @@ def main():
   parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
   parser.add_argument("--seconds", type=float, default=60.0)
   parser.add_argument("--network", choices=TASKS, default="nature")
+  parser.add_argument(
+    "--unit", action="store_true", help="what finding the unit costs MMDQN"
+  )
   args = parser.parse_args()
   task = TASKS[args.network]
+  if args.unit:
+    show_unit(unit_updates(task, experience(task)), args.seconds)
+    return
   calls = updates(task, experience(task))
   print(
     f"tensorflow {tf.__version__}, oneDNN {convolution.has_onednn()}; one"
