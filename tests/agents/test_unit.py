@@ -316,7 +316,7 @@ def test_a_unit_far_from_returns_is_said_once(capfd, looks, scale):
 def test_a_kernel_that_sees_says_nothing(capfd, looks):
   kernel = kernels.gaussian_mixture()
   agent = fixtures.make_agent(unit="auto", kernel=kernel)
-  # Some particles are out of reach at first.
+  # Much is out of reach at first, and the average remembers it.
   _train_to_a_judgement(agent, _batch(1e6), updates=300)
   assert "warning" not in capfd.readouterr().err
-  assert float(agent.beyond_reach) < 0.1
+  assert float(agent.look(_batch(1e6)).beyond_reach) < 0.2  # of the error
