@@ -194,7 +194,7 @@ class SlotPlayer:
       record = record[before.moment.num_actions :]
     shape = [len(record), len(state.running)]
     actions = np.array(record, self._dtype).reshape(shape)
-    if self._is_fresh:
+    if self._is_fresh or self._actor.environment.begins_anew:
       saved = self._actor.save(state)
       course = Course(moment.start, actions, fresh=saved)
     elif not goes_on:

@@ -17,7 +17,8 @@ METRICS = "metrics.csv"
 MANIFEST = "manifest.json"
 # What may differ when a run goes on: a longer run is the same run, and one that
 # cannot go on exactly may do so with new episodes.
-MAY_CHANGE = ("schedule.steps", "environment.resume")
+_MAY_CHANGE = ("schedule.steps", "environment.resume")
+_ACTORS = "system.actors"
 
 
 class Record(NamedTuple):
@@ -120,6 +121,16 @@ def edits(files: RunFiles) -> List[str]:
   return found
 
 
+def may_change(name: str, order: Any) -> bool:
+  """Whether a setting may be another one when a run goes on.
+
+  Args:
+    name: of the setting.
+    order: the run's `system.order`; in free order actors come and go.
+  """
+  return name in _MAY_CHANGE or (name == _ACTORS and order == "free")
+
+
 def check_config(files: RunFiles) -> None:
   """Raises if a setting is another than when the checkpoint was made."""
   found = newest(files)
@@ -130,7 +141,10 @@ def check_config(files: RunFiles) -> None:
   for group, settings in found.settings.items():
     for field, value in settings.items():
       name = f"{group}.{field}"
-      if name not in MAY_CHANGE and now.get(name, value) != value:
+      if (
+        not may_change(name, now.get("system.order"))
+        and now.get(name, value) != value
+      ):
         shown = f"{json.dumps(value)} -> {json.dumps(now[name])}"
         changed.append(f"{name}: {shown}")
   if changed:

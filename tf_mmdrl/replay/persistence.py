@@ -98,6 +98,10 @@ class ReplaySaver:
       self._replay.generator.bit_generator.state = manifest["generator"]
       self._segments = manifest["segments"]
 
+  def head(self, name: str) -> int:
+    """Steps ever added to an environment, as of a manifest."""
+    return whole_files.read_json(self._directory / name)["head"]
+
   def prune(self, retain: Collection[str]) -> None:
     """Removes every file that none of the retained manifests needs.
 

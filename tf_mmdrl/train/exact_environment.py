@@ -44,6 +44,7 @@ from tf_mmdrl.environments import checked, snapshot
 from tf_mmdrl.environments.snapshot import sharing
 from tf_mmdrl.train import courses
 
+ANEW = "anew"  # in a state: new episodes begin after it
 _ACTIONS_KEPT = 256  # before the state is saved anew, if it can be
 _PROBE = 8  # steps of the episodes under way
 _PROBE_NEW = 4  # and of new ones
@@ -128,6 +129,11 @@ class ExactEnvironment:
     """Whether the environments must be started afresh before the next step."""
     is_long = len(self._record) >= self._period
     return self._is_cut or self.replayed_because is not None and is_long
+
+  @property
+  def begins_anew(self) -> bool:
+    """Whether new episodes begin at the next step, after a state from afar."""
+    return self._unplayed is not None and ANEW in self._unplayed.plain
 
   @property
   def moment(self) -> Moment:
@@ -216,7 +222,7 @@ class ExactEnvironment:
     Raises:
       UserError: if that cannot be; not if new episodes were asked for.
     """
-    if self._fresh:
+    if self._fresh or ANEW in state.plain:
       self._start_over(state)
     elif "inexact" in state.plain:
       raise _inexact(state.plain["inexact"])

@@ -339,7 +339,7 @@ def _require_same(before: configs.Config, now: configs.Config) -> None:
   changed = [
     line
     for line in configs.differences(before, now)
-    if line.split(":")[0] not in run_records.MAY_CHANGE
+    if not run_records.may_change(line.split(":")[0], now.system.order)
   ]
   if changed:
     raise errors.UserError(

@@ -11,6 +11,7 @@ from typing import (
   List,
   Optional,
   Sequence,
+  Tuple,
 )
 
 import numpy as np
@@ -18,8 +19,8 @@ import tensorflow as tf
 
 from tf_mmdrl import replay
 from tf_mmdrl.core import errors, full_disk, run_records, whole_files
-from tf_mmdrl.replay import DamagedFileError
-from tf_mmdrl.train import checkpoints, devices, factories
+from tf_mmdrl.replay import DamagedFileError, ReplaySaver, ShardedReplay
+from tf_mmdrl.train import checkpoints, devices, factories, regrouping
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train.actor import Chunk, Weights
 from tf_mmdrl.train.config import Config
@@ -34,6 +35,7 @@ _AGENT = "agent"
 _STATE = run_records.STATE
 _METRICS = run_records.METRICS
 _ARRAYS = "arrays"
+_REPLAY = "replay"
 
 
 class RunState:
@@ -70,7 +72,11 @@ class RunState:
     where = devices.strategy(config)
     with where.scope():
       self.agent = factories.agent(config, env)
-    shards = factories.replay_shards(config, env, self.agent.collect_data_spec)
+    data_spec = self.agent.collect_data_spec
+    self._make_replay = lambda config: factories.replay_shards(
+      config, env, data_spec
+    )
+    shards = self._make_replay(config)
     if crew is None:
       others = range(1, config.system.actors)
       batches = [env, *(factories.environment(config, n) for n in others)]
@@ -101,10 +107,8 @@ class RunState:
       config.own_settings.worth,
     )
     self._checkpoints = checkpoints.Checkpoints(directory.checkpoints)
-    self._savers = [
-      replay.ReplaySaver(shard, directory.checkpoints / _named("replay", slot))
-      for slot, shard in enumerate(shards.shards)
-    ]
+    self._place = directory.checkpoints
+    self._savers = self._make_savers(shards)
     self._trackable = tf.train.Checkpoint(agent=self.agent)
 
   @property
@@ -199,9 +203,7 @@ class RunState:
     paths = map(self._checkpoints.path, kept)
     # If an older checkpoint is damaged, nothing goes until that one has.
     with contextlib.suppress(DamagedFileError):
-      kept_manifests = [_read_state(path)["replays"] for path in paths]
-      for saver, names in zip(self._savers, zip(*kept_manifests), strict=True):
-        saver.prune(names)
+      self._prune_replay([_read_state(path)["replays"] for path in paths])
 
   def restore(self, warn: Callable[[str], None], *, clean: bool) -> bool:
     """Goes back to the newest whole checkpoint, if there is any.
@@ -220,6 +222,21 @@ class RunState:
     if clean:
       self._checkpoints.clean(self.step)
     return found
+
+  def _make_savers(self, shards: ShardedReplay) -> List[ReplaySaver]:
+    return [
+      ReplaySaver(shard, self._place / _named(_REPLAY, slot))
+      for slot, shard in enumerate(shards.shards)
+    ]
+
+  def _prune_replay(self, kept: Sequence[Sequence[str]]) -> None:
+    """Removes what no checkpoint names; each may have had other slots."""
+    for slot, saver in enumerate(self._savers):
+      saver.prune([names[slot] for names in kept if slot < len(names)])
+    slot = max(map(len, kept))
+    while (place := self._place / _named(_REPLAY, slot)).exists():
+      whole_files.remove(place)
+      slot += 1
 
   def fingerprints(self) -> Dict[str, str]:
     """A SHA-256 of each part that decides how the run goes on.
@@ -303,8 +320,11 @@ class RunState:
     self.experience.rewind()  # what was drawn is of another moment
     content = _read_state(directory)
     tables = whole_files.decode((directory / _ARRAYS).read_bytes())
-    for saver, name in zip(self._savers, content["replays"], strict=True):
-      saver.restore(name)
+    if len(content["actors"]) == len(self.actors):
+      for saver, name in zip(self._savers, content["replays"], strict=True):
+        saver.restore(name)
+    else:
+      content, tables = self._regrouped(content, tables)
     status = self._trackable.read(str(directory / _AGENT))
     status.assert_consumed()
     self.slots = self._restored_slots(content["actors"], tables)
@@ -316,6 +336,46 @@ class RunState:
       self.experience.pending = Priorities(
         tables["priority_ids"], tables["priority_losses"]
       )
+
+  def _regrouped(
+    self, content: Dict[str, Any], tables: Dict[str, np.ndarray]
+  ) -> Tuple[Dict[str, Any], Dict[str, np.ndarray]]:
+    """A checkpoint of other slots as one of these; restores replay.
+
+    Args:
+      content: the state that was saved.
+      tables: its arrays.
+
+    Returns:
+      The same for the slots of this run.
+    """
+    names, number = content["replays"], len(self.actors)
+    before = self.config.replace(system={"actors": len(names)})
+    shards = self._make_replay(before)
+    savers = self._make_savers(shards)
+    heads = [saver.head(name) for saver, name in zip(savers, names)]
+
+    def restored():
+      while shards.shards:  # one at a time is in memory
+        slot = len(names) - len(shards.shards)
+        savers.pop(0).restore(names[slot])
+        shard = shards.shards.pop(0)
+        if "priority_ids" in tables:
+          local, owned = np.divmod(tables["priority_ids"], len(names))
+          own = owned == slot
+          losses = tables["priority_losses"][own]
+          shard.replay.update_priorities(local[own], losses)
+        yield shard
+
+    replay.regroup(self.replay, restored(), max(heads))
+    # What these had written is of other rows.
+    self._savers = self._make_savers(self.replay)
+    envs, actions = self.config.slot_envs, tables["actions"]
+    none = np.zeros([0, envs], actions.dtype)
+    return (
+      {**content, "actors": regrouping.actors(content["actors"], number)},
+      {_named("actions", slot): none for slot in range(number)},
+    )
 
 
 def _named(name: str, slot: int) -> str:
