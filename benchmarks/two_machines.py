@@ -24,7 +24,7 @@ import shutil
 import subprocess
 import sys
 import time
-from typing import Iterator, List, Optional
+from typing import Callable, Iterator, List, Optional
 
 import attacked
 import killed_actors
@@ -129,6 +129,11 @@ class Machine:
 
   folder = pathlib.Path()  # that all see, with the token
 
+  @property
+  def holder(self) -> int:
+    """The process that all others in it descend from."""
+    return self._holder.pid
+
   def run(self, *words: str) -> None:
     """Runs `mmdrl` in it to the end."""
     if code := self.start(*words).wait():
@@ -157,16 +162,31 @@ def machines(folder: pathlib.Path, number: int) -> Iterator[List[Machine]]:
       subprocess.run(["ip", "netns", "del", name], capture_output=True)
 
 
-def _words(name: str, path: pathlib.Path, steps: int) -> List[str]:
+def words(name: str, path: pathlib.Path, steps: int) -> List[str]:
+  """What follows `mmdrl`: a run of a configuration."""
   settings = dict(killed_actors.CONFIGURATIONS[name], environment__num_envs=4)
   return attacked.train(path, **settings, schedule__steps=steps)
 
 
-def compare(name: str, cut: float, steps: int, folder: pathlib.Path) -> bool:
-  """Whether two machines, cut for some seconds, end as two threads do."""
+def compare(
+  name: str,
+  cut: float,
+  steps: int,
+  folder: pathlib.Path,
+  look: Callable[[List[Machine]], None] = lambda machines: None,
+) -> bool:
+  """Whether two machines, cut for some seconds, end as two threads do.
+
+  Args:
+    name: of the configuration.
+    cut: seconds.
+    steps: of the run.
+    folder: for all files, empty.
+    look: called with the machines in the midst of the run.
+  """
   log = folder / "log"
-  words = [*_words(name, folder / "threads", steps), "--set", "system.actors=2"]
-  _run_whole(words, log)
+  here = [*words(name, folder / "threads", steps), "--set", "system.actors=2"]
+  _run_whole(here, log)
   wanted = attacked.wanted_fingerprint(folder / "threads", log)
   long = cut > _DEAD
   with machines(folder, 3 if long else 2) as (first, second, *more):
@@ -174,11 +194,12 @@ def compare(name: str, cut: float, steps: int, folder: pathlib.Path) -> bool:
     address = f"{first.host}:6379"
     second.run("cluster", "join", address, "--cpus", "1")
     first.run("cluster", "status")
-    words = [*_words(name, folder / "two", steps), "--cluster", address]
+    there = [*words(name, folder / "two", steps), "--cluster", address]
     start, said = time.monotonic(), folder / "said"
-    process = first.start(*words, "--actors", "2", log=said)
+    process = first.start(*there, "--actors", "2", log=said)
     while process.poll() is None and attacked.newest(folder / "two") < 64:
       time.sleep(0.2)
+    look([first, second])
     for third in more:
       third.run("cluster", "join", address, "--cpus", "1")
     if cut and process.poll() is None:
@@ -212,15 +233,15 @@ def _run_whole(words: List[str], log: pathlib.Path) -> None:
 
 def sweep_words(folder: pathlib.Path, seeds: int, steps: int) -> List[str]:
   """What follows `mmdrl`: four runs with each seed."""
-  words = ["sweep", "--run-dir", str(folder)]
-  words += ["--seeds", ",".join(map(str, range(seeds)))]
-  words += ["--envs", "CartPole-v1,Acrobot-v1", "--agents", "dqn,qrdqn"]
+  plan = ["sweep", "--run-dir", str(folder)]
+  plan += ["--seeds", ",".join(map(str, range(seeds)))]
+  plan += ["--envs", "CartPole-v1,Acrobot-v1", "--agents", "dqn,qrdqn"]
   run = attacked.train(pathlib.Path("unused"), schedule__steps=steps)
   settings = run[run.index("--set") :]
   # DQN learns a mean, and has no particles.
   of_all = "network.num_particles="
   return [
-    *words,
+    *plan,
     *(w.replace(of_all, f"qrdqn:{of_all}") for w in settings),
   ]
 
@@ -245,9 +266,9 @@ def sweep(folder: pathlib.Path, collect: bool, seeds: int, steps: int) -> bool:
     first.run("cluster", "start", "--host", first.host, "--cpus", "1")
     address = f"{first.host}:6379"
     second.run("cluster", "join", address, "--cpus", "2")
-    words = [*sweep_words(two, seeds, steps), "--cluster", address]
+    there = [*sweep_words(two, seeds, steps), "--cluster", address]
     start = time.monotonic()
-    process = first.start(*words, *["--collect"] * collect, log=said)
+    process = first.start(*there, *["--collect"] * collect, log=said)
     while process.poll() is None and len(_table(two)) < 2:
       time.sleep(0.2)
     in_the_middle = process.poll() is None

@@ -3,6 +3,7 @@
 import argparse
 import pathlib
 import random
+import re
 import sys
 
 import pytest
@@ -14,6 +15,7 @@ sys.path.append(str(_BENCHMARKS))
 
 import attacked  # noqa: E402
 import killed_actors  # noqa: E402
+import sizing  # noqa: E402
 import two_machines  # noqa: E402
 
 
@@ -76,3 +78,20 @@ def test_two_runs_without_a_fingerprint_are_not_alike(monkeypatch, tmp_path):
   fine = attacked.Outcome(0, "", "")
   with pytest.raises(RuntimeError, match="has no fingerprint"):
     _attack(monkeypatch, tmp_path, [fine], "")
+
+
+def test_the_table_of_sizes_is_what_is_counted():
+  """It said 26 MB for the Nature network's weights, and 6.6 GB/s."""
+  layers = [(8 * 8 * 4, 32), (4 * 4 * 32, 64), (3 * 3 * 64, 64)]
+  layers += [(7 * 7 * 64, 512), (512, 6 * 200)]
+  by_hand = sum((inputs + 1) * outputs for inputs, outputs in layers)
+  assert sizing.parameters(200, 6) == by_hand == 2_299_728
+  found = sizing.insertion(chunks=1, repeats=1)
+  # A frame, and a stack's other frames where a game begins.
+  assert 84 * 84 < found.bytes < 84 * 84 * 1.1 and found.rate > 0
+  page = (_BENCHMARKS.parent / "docs" / "cluster.md").read_text()
+  table = page.partition("## How many actors")[2]
+  card, weights, _, store = sizing.lines(by_hand, found._replace(bytes=7350))
+  for line in (card, weights, store):
+    for figure in re.findall(r"[\d.,]+ (?:MB|GB/s|GB|bytes)", line):
+      assert figure in table, figure

@@ -33,11 +33,18 @@ def _add_offers(task: argparse.ArgumentParser, name: str) -> None:
   task.add_argument(
     "--host",
     default="127.0.0.1" if begins else None,
-    help="this machine's address, at which the others reach it; it listens"
-    " there (start: 127.0.0.1, join: the one that the cluster sees)",
+    help="this machine's address, at which the others reach it (start:"
+    " 127.0.0.1, join: the one that the cluster sees); with any but 127.0.0.1"
+    " Ray listens on all addresses of the machine",
   )
   if begins:
-    task.add_argument("--port", type=int, default=6379, help="of the cluster")
+    task.add_argument(
+      "--port",
+      type=int,
+      default=6379,
+      help="of the cluster; the three after it are Ray's on every machine, and"
+      " 10002 to 19999 those of learner, actors and runs",
+    )
   task.add_argument(
     "--cpus", type=int, help="CPUs that it offers; all if left out"
   )

@@ -30,7 +30,7 @@ _NEXT_PORTS = (
   "--object-manager-port",
   "--runtime-env-agent-port",
 )
-WORKER_PORTS = (10002, 19999)
+_WORKER_PORTS = (10002, 19999)
 
 
 class Node(NamedTuple):
@@ -232,7 +232,7 @@ def _try_to_start(node: Node, words: List[str]) -> Optional[str]:
   """What Ray says if it does not start; None if it does."""
   place = _make_place()
   ports = dict(zip(_NEXT_PORTS, _next_ports(node.port)))
-  ports.update(zip(("--min-worker-port", "--max-worker-port"), WORKER_PORTS))
+  ports.update(zip(("--min-worker-port", "--max-worker-port"), _WORKER_PORTS))
   command = [
     *(sys.executable, "-m", "tf_mmdrl.cluster.ray_command", "start", *words),
     *("--node-ip-address", node.host, "--temp-dir", str(place)),
