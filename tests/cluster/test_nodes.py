@@ -6,13 +6,16 @@ import socket
 import subprocess
 import sys
 
+import listening
 import pytest
 import train_fixtures
 
+from tf_mmdrl.cluster import connection, ray_processes
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import presets
 
 pytestmark = pytest.mark.slow
+_DAEMONS = ["gcs_server", "raylet, calls", "raylet, objects", "RuntimeEnv"]
 
 
 def _free_port():
@@ -26,6 +29,7 @@ class _Shell:
 
   def __init__(self, folder):
     self._folder = folder
+    self.lines = []  # that the last command wrote to standard error
 
   def __call__(self, *words, token="token"):
     path = os.pathsep.join([str(pathlib.Path.cwd()), *sys.path])
@@ -40,8 +44,8 @@ class _Shell:
       },
       timeout=600,
     )
-    last = done.stderr.strip().splitlines()[-1:] or [""]
-    return done.returncode, done.stdout, last[0]
+    self.lines = done.stderr.strip().splitlines()
+    return done.returncode, done.stdout, (self.lines or [""])[-1]
 
 
 def _settings():
@@ -67,6 +71,13 @@ def test_a_cluster_from_its_start_to_its_end(tmp_path):
     assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
     code, _, said = mmdrl("cluster", "start", "--port", port)
     assert code == 2 and "part of the cluster" in said
+    found = ray_processes.found(connection.cluster_place())
+    listening.require_as_documented(
+      listening.sockets(found), "127.0.0.1", int(port), whole=_DAEMONS
+    )
+    code, _, said = mmdrl("cluster", "status", token="wrong")
+    assert code == 2 and "does not know this token" in said
+    assert mmdrl.lines == [said]  # and none of Ray's
     code, shown, _ = mmdrl("cluster", "status")
     assert code == 0 and "127.0.0.1" in shown and "alive  2 CPUs" in shown
     train = ["train", "--preset", "quickstart", *_settings(), "--cluster"]
@@ -82,3 +93,29 @@ def test_a_cluster_from_its_start_to_its_end(tmp_path):
   assert code == 0 and shown != "ended 0 processes\n"
   code, shown, _ = mmdrl("cluster", "stop")
   assert (code, shown) == (0, "ended 0 processes\n")
+
+
+_LOSE_RAYLET = """
+import os, signal, sys, time
+from tf_mmdrl.cluster import connection
+with connection.local(1, object_store=100):
+  found = os.popen(f"pgrep -x raylet -P {os.getpid()}").read().split()
+  os.kill(int(found[0]), signal.SIGKILL)
+  time.sleep(60)
+"""
+
+
+def test_the_death_of_rays_own_process_is_a_line():
+  """Ray ended a learner with 1 and no word, or let it wait."""
+  done = subprocess.run(
+    [sys.executable, "-c", _LOSE_RAYLET],
+    capture_output=True,
+    text=True,
+    env={**os.environ, "PYTHONPATH": os.pathsep.join([".", *sys.path])},
+    timeout=600,
+  )
+  assert done.returncode == 75
+  (said,) = done.stderr.splitlines()
+  assert said.startswith(
+    "mmdrl: Ray's process raylet on this machine has ended"
+  )

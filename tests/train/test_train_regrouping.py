@@ -10,7 +10,7 @@ from tf_mmdrl.cluster import slot_player
 from tf_mmdrl.core import errors
 from tf_mmdrl.train import (
   exact_environment,
-  regrouping,
+  regrouped_actors,
   run_directory,
   run_state,
 )
@@ -126,7 +126,7 @@ def test_an_actor_that_takes_over_begins_the_same_games(tmp_path):
     {**one, "environment": environment.plain}
     for one, environment in state._saved_actors()
   ]
-  (one,) = regrouping.actors(plain, 1)
+  (one,) = regrouped_actors.actors(plain, 1)
   none = np.zeros([0, 4], np.int64)
   config = train_fixtures.small("system.actors=1", *_FREE)
   weights = state.learner.weights()

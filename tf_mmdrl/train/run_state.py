@@ -20,7 +20,7 @@ import tensorflow as tf
 from tf_mmdrl import replay
 from tf_mmdrl.core import errors, full_disk, run_records, whole_files
 from tf_mmdrl.replay import DamagedFileError, ReplaySaver, ShardedReplay
-from tf_mmdrl.train import checkpoints, devices, factories, regrouping
+from tf_mmdrl.train import checkpoints, devices, factories, regrouped_actors
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train.actor import Chunk, Weights
 from tf_mmdrl.train.config import Config
@@ -373,7 +373,7 @@ class RunState:
     envs, actions = self.config.slot_envs, tables["actions"]
     none = np.zeros([0, envs], actions.dtype)
     return (
-      {**content, "actors": regrouping.actors(content["actors"], number)},
+      {**content, "actors": regrouped_actors.actors(content["actors"], number)},
       {_named("actions", slot): none for slot in range(number)},
     )
 
