@@ -1,8 +1,18 @@
 """Reports of runs whose scores are vectors."""
 
-import numpy as np
+import dataclasses
 
-from tf_mmdrl.report import game_tables, run_results, sections
+import numpy as np
+import pytest
+
+from tf_mmdrl.core import run_files
+from tf_mmdrl.report import (
+  game_tables,
+  joint_calibration,
+  joint_figures,
+  run_results,
+  sections,
+)
 from tf_mmdrl.report.results import Run
 
 
@@ -48,3 +58,66 @@ def test_parts_are_read_in_order():
   ]
   np.testing.assert_array_equal(run_results._vectors(rows), [[1.0, 2.0]])
   assert run_results._vectors([{"evaluation_score": 3.0}]) is None
+
+
+def _row():
+  """Of two actions: dependent particles by hand, and one not played."""
+  particles = np.array([[0.0, 0.0], [2.0, 2.0], [1.0, 3.0]])
+  played = np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 3.0], [0.0, 0.0]])
+  forecasts = [
+    joint_calibration.JointForecast(
+      particles, np.array([0.5, 0.25, 0.25]), played
+    ),
+    joint_calibration.JointForecast(
+      particles[:1], np.ones([1]), np.zeros([0, 2])
+    ),
+  ]
+  identity = run_files.Identity("fishwood-v0", "joint_mmdqn", 3)
+  limits = np.array([1.0, -np.inf])
+  names = ["fish", "wood"]
+  return joint_calibration.Row(identity, 40, names, limits, forecasts)
+
+
+def test_correlations_and_probabilities_by_hand():
+  table = joint_calibration.table([_row()])
+  first, second = (dict(zip(table.columns, row)) for row in table.rows)
+  assert (first["action"], first["games"], first["pair"]) == ("fish", 4, "0, 1")
+  # Weighted means (0.75, 1.25); squares 0.6875 and 1.6875, products 0.8125.
+  wanted = 0.8125 / np.sqrt(0.6875 * 1.6875)
+  assert first["correlation"] == pytest.approx(wanted)
+  # Of (0, 1), (1, 0), (3, 3), (0, 0): both sums of squares are 6, products 5.
+  assert first["correlation_played"] == pytest.approx(5 / 6)
+  assert (first["probability"], first["probability_played"]) == (0.5, 0.5)
+  assert (second["games"], second["correlation"]) == (0, 0.0)
+  assert second["correlation_played"] is second["probability_played"] is None
+  assert second["probability"] == 0.0 and second["limits"] == "1, -inf"
+
+
+def test_equal_numbers_do_not_correlate_by_rounding():
+  vectors = np.stack([np.full([7], 0.1), np.arange(7.0)], axis=1)
+  assert joint_figures.correlation(vectors, 0, 1) == 0.0
+
+
+def test_what_was_found_stays_with_the_run_and_is_reported(tmp_path):
+  files = run_files.RunFiles(tmp_path)
+  assert joint_calibration.read(files) == []
+  files.config_file.write_text(
+    '{"config": {"environment": {"name": "fishwood-v0"},'
+    ' "agent": {"name": "joint_mmdqn"}, "system": {"seed": 3}}}'
+  )
+  joint_calibration.write(_row(), files)
+  (read,) = joint_calibration.read(files)
+  np.testing.assert_equal(read._asdict(), _row()._asdict())
+  run = _run([[1.0, 2.0]] * 2, [5.0, 1.0])
+  assert "mmdrl calibrate" in sections.joint_returns([run]).words[0]
+  scalar = _run(None, [1.0, 2.0])
+  assert not sections.joint_returns([scalar]).words
+  run = dataclasses.replace(run, joint=[read])
+  section = sections.joint_returns([run, scalar])
+  assert len(section.tables[0].rows) == 2
+  assert section.pictures[0].png.startswith(b"\x89PNG")
+
+
+def test_limits_lie_below_what_was_played():
+  limits = joint_calibration.default_limits(_row().forecasts)
+  np.testing.assert_allclose(limits, [1 - np.sqrt(1.5), 1 - np.sqrt(1.5)])

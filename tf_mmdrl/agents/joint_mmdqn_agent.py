@@ -7,7 +7,7 @@ for Multi-Dimensional Reward Functions", NeurIPS 2021. Its kernel is
 """
 
 import dataclasses
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -149,6 +149,11 @@ class Settings(algorithms.Settings):
       each = score.utility(vectors).numpy()
       together = score(JointReturnDistribution(vectors), tf.zeros([]))
     return each, float(together)
+
+  def limits(self) -> Optional[Sequence[float]]:
+    """Those of a threshold utility."""
+    utility = self._score().utility
+    return getattr(utility, "limits", None)
 
   def numbers(self, returns: JointReturnDistribution) -> ReturnDistribution:
     """Distributions of the utility of what is still to come."""

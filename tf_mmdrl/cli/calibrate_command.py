@@ -2,7 +2,7 @@
 
 import argparse
 import pathlib
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -26,13 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     "-o",
     "--output",
     metavar="DIR",
-    help="directory to write calibration.csv and calibration.png to",
+    help="directory to write tables (CSV) and pictures to",
   )
   parser.add_argument(
     "--episodes",
     metavar="N",
     default="64",
-    help="games to play with the newest policy of each run",
+    help="games to play with the newest policy of each run; for returns that"
+    " are vectors, games that begin with each action",
   )
   more = parser.add_argument_group(parsing.MORE)
   more.add_argument(
@@ -71,19 +72,46 @@ def run(args: argparse.Namespace) -> int:
     plotting.require_matplotlib("pictures of calibration")
     target = output.directory(args.output)
   with quiet.loading():
-    from tf_mmdrl.report import calibration_report
+    from tf_mmdrl.report import calibration_report, joint_calibration
     from tf_mmdrl.train import calibrating, playing  # noqa: F401 (_measure)
 
-  rows = [_measure(one, args) for one in found]
-  _print(rows)
-  if target is not None:
-    contents = {"calibration.csv": calibration_report.to_csv(rows).encode()}
+  measured = [_measure(one, args) for one in found]
+  kind = joint_calibration.Row
+  joint = [row for row in measured if isinstance(row, kind)]
+  rows = [row for row in measured if not isinstance(row, kind)]
+  contents: Dict[str, bytes] = {}
+  if rows:
+    _print(rows)
+    contents["calibration.csv"] = calibration_report.to_csv(rows).encode()
     drawn = [row for row in rows if row.particles > 1]
     if drawn:
       contents["calibration.png"] = calibration_report.picture(drawn)
+  if joint:
+    contents.update(_joint_files(joint))
+  if target is not None:
     whole_files.write_all(target, contents)
     print(*(target / name for name in contents), sep="\n")
   return 0
+
+
+def _joint_files(rows: Sequence[Any]) -> Dict[str, bytes]:
+  """Prints the table of joint returns; what is to be written of them."""
+  from tf_mmdrl.report import joint_calibration, page, tables
+
+  for one in rows:
+    print(joint_calibration.title(one))
+    table = joint_calibration.table([one])
+    lines = [table.headings[4:]]  # without what the title says
+    for row in table.rows:
+      lines.append([" ".join(tables.display(table, cell)) for cell in row[4:]])
+    print(*output.table(lines), "", sep="\n")
+  table = joint_calibration.table(rows)
+  print(*output.wrapped(" ".join(table.notes)), sep="\n")
+  contents = {"joint_returns.csv": tables.to_csv(table).encode()}
+  for row in rows:
+    name = page.slug(["joint_returns", *map(str, row.identity)])
+    contents[f"{name}.png"] = joint_calibration.picture(row)
+  return contents
 
 
 def _measure(files: run_files.RunFiles, args: argparse.Namespace) -> Any:
@@ -99,6 +127,8 @@ def _measure(files: run_files.RunFiles, args: argparse.Namespace) -> Any:
     config = configs.change(config, [f"system.seed={args.seed}"])
   identity = files.identity()
   label = f"{identity.environment} {identity.agent} {identity.seed}"
+  if policy.is_joint:
+    return _measure_joint(files, policy, config, label)
   with progress.Progress(1.0, label) as shown:
     forecasts = calibrating.forecasts(
       policy, config, every=args.every, progress=shown.update
@@ -106,6 +136,28 @@ def _measure(files: run_files.RunFiles, args: argparse.Namespace) -> Any:
   number = forecasts.particles.shape[1]
   found = calibration.measure(forecasts, config.system.seed)
   return Row(identity, policy.number, number, found)
+
+
+def _measure_joint(
+  files: run_files.RunFiles, policy: Any, config: Any, label: str
+) -> Any:
+  """What joint particles say of first states; left with the run, too."""
+  from tf_mmdrl.report import joint_calibration
+  from tf_mmdrl.train import joint_calibrating, videos
+
+  with progress.Progress(1.0, label) as shown:
+    forecasts = joint_calibrating.forecasts(
+      policy, config, progress=shown.update
+    )
+  limits = config.own_settings.limits()
+  if limits is None:
+    limits = joint_calibration.default_limits(forecasts)
+  names = videos.names_of_actions(config, policy.num_actions)
+  row = joint_calibration.Row(
+    files.identity(), policy.number, names, np.array(limits), forecasts
+  )
+  joint_calibration.write(row, files)
+  return row
 
 
 def _print(rows: Sequence[Any]) -> None:

@@ -97,6 +97,10 @@ class Settings(settings.Group):
     """
     raise NotImplementedError
 
+  def limits(self) -> Optional[Sequence[float]]:
+    """[D] limits that returns are to reach, if the utility has any."""
+    return None
+
   def numbers(self, returns: Any) -> Any:
     """Distributions of numbers; of the utility, where returns are vectors."""
     return returns

@@ -48,6 +48,7 @@ class RunFiles:
     tensorboard: the directory of TensorBoard's logs.
     export: the directory of exported policies.
     learning_curve: the picture that training draws at its end.
+    joint_returns: what `mmdrl calibrate` found of joint returns (JSON).
   """
 
   def __init__(self, path: pathlib.Path):
@@ -58,6 +59,7 @@ class RunFiles:
     self.tensorboard = path / "tensorboard"
     self.export = path / "export"
     self.learning_curve = path / "learning_curve.png"
+    self.joint_returns = path / "joint_returns.json"
 
   def description(self) -> Dict[str, Any]:
     """All of config.json; an error if there is no run here."""

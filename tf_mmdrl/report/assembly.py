@@ -123,6 +123,7 @@ def of_runs(
       sections.sensitivity(found, options.smooth),
       sections.by_game([*paper, *own], played),
       sections.vector_scores(runs),
+      sections.joint_returns(runs),
       Section("Runs", tables=[game_tables.runs(runs)], folded=len(runs) > 30),
     ]
   seeds = sorted({run.seed for run in runs})

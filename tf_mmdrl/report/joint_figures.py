@@ -20,39 +20,44 @@ def pairs(dimensions: int) -> List[Tuple[int, int]]:
 
 
 def draw(
-  particles: np.ndarray,
+  particles: Sequence[np.ndarray],
   names: Sequence[str],
   monte_carlo: Optional[Sequence[np.ndarray]] = None,
 ) -> Any:
-  """A row of panels for each action, a column for each pair of returns.
+  """A panel for each action and pair of returns.
+
+  Each action has a row, each pair a column; of one pair actions are in a grid.
 
   Only within `plotting.style`.
 
   Args:
-    particles: [A, N, D].
+    particles: for each action [N, D].
     names: of the actions.
     monte_carlo: for each action [K, D] returns that were played, to be drawn
-      below the particles.
+      over the particles; [0, D] where none are known.
 
   Returns:
     The figure; a panel's title has the correlation, of particles and, in
     brackets, of what was played.
   """
-  columns = pairs(particles.shape[-1])
-  figure = plotting.new_figure(_PANEL * len(names), _PANEL * len(columns))
-  panels = figure.subplots(len(names), len(columns), squeeze=False)
+  columns = pairs(particles[0].shape[-1])
+  shape = (len(names), len(columns))
+  if len(columns) == 1:
+    shape = grid(len(names))
+  figure = plotting.new_figure(_PANEL * shape[0], _PANEL * shape[1])
+  panels = figure.subplots(*shape, squeeze=False).ravel()
+  for panel in panels[len(names) * len(columns) :]:
+    panel.set_axis_off()
+  rows = np.split(panels[: len(names) * len(columns)], len(names))
   for row, name in enumerate(names):
-    for panel, (i, j) in zip(panels[row], columns):
-      played = None if monte_carlo is None else monte_carlo[row]
-      if played is not None:
-        panel.plot(
-          *played[:, [i, j]].T, ".", color=plotting.GREY, ms=2, alpha=0.3
-        )
+    for panel, (i, j) in zip(rows[row], columns):
       panel.plot(
         *particles[row][:, [i, j]].T, "o", color=plotting.COLOURS[0], ms=2.5
       )
       title = f"{name}: {correlation(particles[row], i, j):.2f}"
-      if played is not None:
+      played = () if monte_carlo is None else monte_carlo[row]
+      if len(played):
+        panel.plot(*played[:, [i, j]].T, "x", color=_TAKEN, ms=4, mew=0.8)
         title += f" ({correlation(played, i, j):.2f})"
       panel.set_title(title)
       panel.set_xlabel(f"return {i}")
@@ -124,11 +129,27 @@ def draw_actions(
       one.set_ylabel(f"return {j}")
 
 
-def correlation(vectors: np.ndarray, i: int, j: int) -> float:
-  """Of two parts of vectors [K, D]; 0 if one of them does not vary."""
-  x, y = (part - part.mean() for part in (vectors[:, i], vectors[:, j]))
-  size = float(np.sqrt((x**2).sum() * (y**2).sum()))
-  return float((x * y).sum()) / size if size > 0 else 0.0
+def correlation(
+  vectors: np.ndarray, i: int, j: int, weights: Optional[np.ndarray] = None
+) -> float:
+  """Of two parts of vectors.
+
+  Args:
+    vectors: [K, D].
+    i: one part.
+    j: the other.
+    weights: [K] of the vectors, summing to 1; equal ones if None.
+
+  Returns:
+    The correlation; 0 if one of the parts does not vary.
+  """
+  if weights is None:
+    weights = np.full([len(vectors)], 1 / len(vectors))
+  x, y = (part - weights @ part for part in (vectors[:, i], vectors[:, j]))
+  size = np.sqrt((weights @ x**2) * (weights @ y**2))
+  # Equal numbers differ from their mean by rounding.
+  is_rounding = size <= 1e-12 * np.abs(vectors[:, [i, j]]).max() ** 2
+  return 0.0 if is_rounding else float(weights @ (x * y) / size)
 
 
 def image(particles: np.ndarray, names: Sequence[str]) -> np.ndarray:

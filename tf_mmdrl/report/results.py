@@ -16,7 +16,7 @@ from typing import (
 import numpy as np
 
 from tf_mmdrl.core import errors
-from tf_mmdrl.report import published, score_statistics
+from tf_mmdrl.report import joint_calibration, published, score_statistics
 
 # Differences that do not make another agent: where it plays, for how long, how
 # it is evaluated, and on what machine.
@@ -39,6 +39,7 @@ class Run:
     origin: where it was read.
     vectors: [E, D] mean raw scores of each evaluation, if rewards were vectors;
       `scores` are then what these are worth by the run's utility.
+    joint: what `mmdrl calibrate` found of joint returns, if it was asked.
   """
 
   agent: str
@@ -50,6 +51,7 @@ class Run:
   settings: Mapping[str, Any]
   origin: str
   vectors: Optional[np.ndarray] = None
+  joint: Sequence[joint_calibration.Row] = ()
 
 
 class Measured(NamedTuple):

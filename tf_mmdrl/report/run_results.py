@@ -10,6 +10,7 @@ from typing import List, NamedTuple, Optional, Sequence
 import numpy as np
 
 from tf_mmdrl.core import errors, run_files, run_records
+from tf_mmdrl.report import joint_calibration
 from tf_mmdrl.report.results import Run, shown_game
 
 _PART = re.compile(r"evaluation_score_\d+$")
@@ -67,6 +68,7 @@ def _read(files: run_files.RunFiles) -> Run:
       settings=files.settings(),
       origin=str(files.path),
       vectors=_vectors(rows),
+      joint=joint_calibration.read(files),
     )
   except KeyError as error:
     raise errors.UserError(

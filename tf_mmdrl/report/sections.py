@@ -9,6 +9,7 @@ from tf_mmdrl.report import (
   caveats,
   figures,
   game_tables,
+  joint_calibration,
   pairs,
   published,
   results,
@@ -22,6 +23,11 @@ _STATISTICS = {
   "median": "Median",
   "iqm": "Interquartile mean",
 }
+
+_CALIBRATE = (
+  "mmdrl calibrate RUN plays games and leaves their returns with the run; a"
+  " report then shows them here beside the particles."
+)
 
 
 def learning_curves(
@@ -189,6 +195,26 @@ def vector_scores(runs: Sequence[Run]) -> Section:
   if all(run.vectors is None for run in runs):
     return Section("Vector scores")
   return Section("Vector scores", tables=[game_tables.vector_scores(runs)])
+
+
+def joint_returns(runs: Sequence[Run]) -> Section:
+  """Joint particles beside what was played, where runs have that."""
+  title = "Joint returns"
+  rows = [row for run in runs for row in run.joint]
+  if not rows:
+    known = all(run.vectors is None for run in runs)
+    return Section(title, [] if known else [_CALIBRATE])
+  pictures = [
+    picture(
+      slug(["joint_returns", *map(str, row.identity)]),
+      f"{joint_calibration.title(row)}: particles of each action at the start"
+      " of games (dots) and returns of games that began with it (crosses); in"
+      " the titles the correlation of particles, and in brackets of returns.",
+      joint_calibration.draw(row),
+    )
+    for row in rows
+  ]
+  return Section(title, (), pictures, [joint_calibration.table(rows)])
 
 
 def statistics(

@@ -17,9 +17,14 @@ from tf_mmdrl.train import factories, playing
 from tf_mmdrl.train.config import Config
 
 # Number of a rebuilding of the environments that no training comes to.
-_BOUNDARY = 10**9
+BOUNDARY = 10**9
 # A return that is cut off is known if what is left of it counts less than this.
-_NEGLIGIBLE = 0.01
+NEGLIGIBLE = 0.01
+NO_RETURN = (
+  "no return is known: no game ended, and what was played is too short for the"
+  " rest to count less than 1 %; pass more --episodes or a larger --set"
+  " environment.max_episode_steps"
+)
 
 
 class _Step(NamedTuple):
@@ -60,30 +65,38 @@ def forecasts(
   Returns:
     What was predicted at states whose return came to its end.
   """
-  _require_returns(config)
-  count = config.evaluation.num_envs
-  environment = factories.environment(
-    config.replace(environment=dict(num_envs=count), system=dict(actors=1))
-  )
+  made = environment(config)
   try:
-    if factories.dimensions(environment) is not None:
+    if factories.dimensions(made) is not None:
       raise errors.UserError(
-        "calibrate is for returns that are numbers, got vectors of them from"
+        "returns that are numbers are wanted, got vectors of them from"
         f" {config.environment.name!r}"
       )
-    steps = _play(policy, config, environment, every, progress)
+    steps = _play(policy, config, made, every, progress)
   finally:
-    environment.close()
+    made.close()
   return _gather(steps, every)
 
 
-def _require_returns(config: Config) -> None:
-  """Raises if what is learnt is not the distribution of a return."""
+def environment(config: Config) -> Environment:
+  """Training's games, as many as are evaluated at a time.
+
+  Args:
+    config: of the run; it is an error if what is learnt by it is not the
+      distribution of a return.
+
+  Returns:
+    The environments.
+  """
   if config.agent.munchausen:
     raise errors.UserError(
       "agents with agent.munchausen=true learn rewards with log-probabilities"
       " added, which no game pays; calibrate wants a run without it"
     )
+  count = config.evaluation.num_envs
+  return factories.environment(
+    config.replace(environment=dict(num_envs=count), system=dict(actors=1))
+  )
 
 
 def _play(
@@ -101,7 +114,7 @@ def _play(
   length = np.zeros_like(ended)
   steps: List[_Step] = []
   before = None
-  for number, turn in enumerate(player.turns(_BOUNDARY + policy.number)):
+  for number, turn in enumerate(player.turns(BOUNDARY + policy.number)):
     if before is not None:
       steps.append(_paid(before, config, turn.time_step))
     last = turn.time_step.is_last()
@@ -146,7 +159,7 @@ def _gather(steps: List[_Step], every: int) -> Forecasts:
     unknown = step.discount * unknown
     if step.particles is None:
       continue
-    known = step.counts & (unknown < _NEGLIGIBLE)
+    known = step.counts & (unknown < NEGLIGIBLE)
     rows.append(
       (
         step.particles[known],
@@ -157,9 +170,5 @@ def _gather(steps: List[_Step], every: int) -> Forecasts:
     )
   parts = [np.concatenate(column) for column in zip(*reversed(rows))]
   if not rows or not len(parts[2]):
-    raise errors.UserError(
-      "no return is known: no game ended, and what was played is too short for"
-      " the rest to count less than 1 %; pass more --episodes or a larger"
-      " --set environment.max_episode_steps"
-    )
+    raise errors.UserError(NO_RETURN)
   return Forecasts(*parts)

@@ -48,6 +48,13 @@ class ExportedPolicy(NamedTuple):
   returns: Callable[[tf.Tensor], ReturnDistribution]
   expected: Callable[[tf.Tensor], tf.Tensor]
 
+  @property
+  def is_joint(self) -> bool:
+    """Whether returns are vectors."""
+    spec = self.observation_spec
+    seen = self.returns(tf.zeros([1, *spec.shape], spec.dtype))
+    return isinstance(seen, JointReturnDistribution)
+
 
 def open_policy(
   path: pathlib.Path,
@@ -173,12 +180,26 @@ def evaluator(
   policy: ExportedPolicy,
   config: configs.Config,
   environment: environments.Environment,
+  first_action: Optional[tf.Variable] = None,
 ) -> Evaluator:
-  """Has a policy play in an environment, which must fit it."""
+  """Has a policy play in an environment, which must fit it.
+
+  Args:
+    policy: who plays.
+    config: what to play, and how.
+    environment: where.
+    first_action: [] with which every game begins, instead of the policy's.
+
+  Returns:
+    The evaluator.
+  """
   _require_fit(policy, environment, config.environment.name)
+  act = _act(policy, config)
+  if first_action is not None:
+    act = _beginning_with(first_action, act)
   return Evaluator(
     environment,
-    _act(policy, config),
+    act,
     config.evaluation,
     factories.seeds(config).evaluation,
     config.own_settings.worth,
@@ -213,6 +234,15 @@ def _act(policy: ExportedPolicy, config: configs.Config) -> Act:
     return _scored(config, score, policy.returns, observations)
 
   return by_scores(scores, policy.num_actions)
+
+
+def _beginning_with(first_action: tf.Variable, act: Act) -> Act:
+  def begin(observation, is_first, kept, epsilon, seed):
+    actions, kept = act(observation, is_first, kept, epsilon, seed)
+    first = tf.cast(first_action, actions.dtype)
+    return tf.where(is_first, first, actions), kept
+
+  return begin
 
 
 def _scored(

@@ -304,7 +304,10 @@ class Trainer:
       observations = glimpse.observations()
       output, _ = state.agent.return_network(observations)
       self._watcher.show_returns(
-        state.step, observations, ReturnDistribution.of(output)
+        state.step,
+        observations,
+        ReturnDistribution.of(output),
+        evaluation.vectors,
       )
     self._summarize = True
     if state.metrics.best_step == state.step:

@@ -13,6 +13,7 @@ from tf_mmdrl.core.return_distribution import (
   JointReturnDistribution,
   ReturnDistribution,
 )
+from tf_mmdrl.policies.scores import Mean
 from tf_mmdrl.report import joint_figures, return_histograms
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import outside_loggers, videos
@@ -129,7 +130,11 @@ class Watcher:
       self.writer.flush()
 
   def show_returns(
-    self, step: int, observations: np.ndarray, returns: ReturnDistribution
+    self,
+    step: int,
+    observations: np.ndarray,
+    returns: ReturnDistribution,
+    scores: Optional[np.ndarray] = None,
   ) -> None:
     """Writes an image of frames beside each action's return histogram.
 
@@ -139,9 +144,10 @@ class Watcher:
         not pictures.
       returns: [up to 3, A, N]; of joint ones the first is drawn as scatter
         plots.
+      scores: [K, D] of the evaluation's games, if they are vectors.
     """
     if isinstance(returns, JointReturnDistribution):
-      self._show_joint(step, returns)
+      self._show_joint(step, observations, returns, scores)
       return
     pictured = videos.pictured(self._config)
     if not (self.writer and pictured and optional.is_there("matplotlib")):
@@ -161,8 +167,19 @@ class Watcher:
     with self._writing(step), self.writer.as_default(step=step):
       tf.summary.image("Returns/of_each_action", image[np.newaxis])
 
-  def _show_joint(self, step: int, returns: JointReturnDistribution) -> None:
-    """Writes scatter plots of an evaluation's first state, and correlations."""
+  def _show_joint(
+    self,
+    step: int,
+    observations: np.ndarray,
+    returns: JointReturnDistribution,
+    scores: Optional[np.ndarray],
+  ) -> None:
+    """Writes scatter plots of a state of an evaluation, and numbers.
+
+    They are the correlations, of particles and of the scores of games, and the
+    probability that all limits of a threshold utility hold, by the action for
+    which it is highest; of games that is the score itself.
+    """
     if not (self.writer and optional.is_there("matplotlib")):
       return
     num_actions, dimensions = returns.shape[1], returns.dimensions
@@ -170,11 +187,21 @@ class Watcher:
       self._names = videos.names_of_actions(self._config, num_actions)
     image = joint_figures.image(returns.values[0].numpy(), self._names)
     correlations = returns.correlation()[0].numpy()
+    values: Dict[str, float] = {}
+    for i, j in joint_figures.pairs(dimensions) if dimensions > 1 else ():
+      values[f"Returns/correlation_{i}_{j}"] = correlations[:, i, j].mean()
+      if scores is not None:
+        played = joint_figures.correlation(scores, i, j)
+        values[f"Score/correlation_{i}_{j}"] = played
+    own = self._config.own_settings
+    if own.limits() is not None:
+      whole = own.score(Mean()).see(returns, tf.constant(observations))
+      worth = own.numbers(whole).mean()[0]
+      values["Returns/probability_of_limits"] = float(tf.reduce_max(worth))
     with self._writing(step), self.writer.as_default(step=step):
       tf.summary.image("Returns/of_each_action", image[np.newaxis])
-      for i, j in joint_figures.pairs(dimensions) if dimensions > 1 else ():
-        mean = float(correlations[:, i, j].mean())
-        tf.summary.scalar(f"Returns/correlation_{i}_{j}", mean)
+      for name, value in values.items():
+        tf.summary.scalar(name, value)
 
   def close(self, *, is_finished: bool = False) -> None:
     """Ends the line and the logs.
