@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "benchmarks"))
 
@@ -19,6 +20,12 @@ import joint_learning as learning  # noqa: E402
 from tf_mmdrl.environments import mazes  # noqa: E402
 
 _SEEDS = (30, 31, 32)
+
+
+@pytest.fixture(autouse=True)
+def _first_weights():
+  """The same whatever ran before; a learner is made once for all its seeds."""
+  tf.keras.utils.set_random_seed(0)
 
 
 @functools.cache

@@ -7,8 +7,8 @@ import oracle
 import pytest
 import tensorflow as tf
 from tf_agents.specs import tensor_spec
+from tf_agents.trajectories import policy_step, trajectory
 from tf_agents.trajectories import time_step as ts
-from tf_agents.trajectories import trajectory
 
 from tf_mmdrl import agents
 from tf_mmdrl.core import errors
@@ -50,13 +50,16 @@ def _agent(head=None, dimensions=_D, *, network_options=(), **options):
   return agent
 
 
-def _experience(n=1, batch=6, dimensions=_D, size=1.0, seed=0):
+def _experience(n=1, batch=6, dimensions=_D, size=1.0, seed=0, cut=False):
   rng = np.random.default_rng(seed)
   shape = [batch, n + 1]
   step_type = np.full(shape, ts.StepType.MID, np.int32)
   discount = np.ones(shape, np.float32)
   step_type[1, 0] = ts.StepType.LAST  # masked
   discount[2, n - 1], step_type[2, n] = 0, ts.StepType.LAST  # terminal
+  if cut:  # after one step, and after two; another episode follows
+    step_type[3, 1:3] = ts.StepType.LAST, ts.StepType.FIRST
+    step_type[4, 2:4] = ts.StepType.LAST, ts.StepType.FIRST
   return trajectory.Trajectory(
     step_type=tf.constant(step_type),
     observation=tf.constant(rng.normal(size=[*shape, 4]), tf.float32),
@@ -72,17 +75,18 @@ def _experience(n=1, batch=6, dimensions=_D, size=1.0, seed=0):
 
 def _expected(agent, experience, n, *, double=False, utility=None):
   """[B] losses, from what the networks emit, example by example."""
-  kernel, unit = kernels.smooth_energy(1.0), np.float64(agent.unit)
-
-  def emitted(net, observation):
-    made = net(observation)[0]
-    made = JointReturnDistribution.of(made)
-    return np.float64(made.values) / unit, np.float64(made.weights())
-
-  now = emitted(agent._network, experience.observation[:, 0])
-  after = emitted(agent._target_network, experience.observation[:, n])
+  unit = np.float64(agent.unit)
+  step_type = experience.step_type.numpy()
+  # Episodes may be cut off on the way: the next state is their last one.
+  horizon = [
+    next((t for t in range(1, n) if row[t] == ts.StepType.LAST), n)
+    for row in step_type
+  ]
+  following = tf.gather(experience.observation, horizon, axis=1, batch_dims=1)
+  now = _emitted(agent, agent._network, experience.observation[:, 0])
+  after = _emitted(agent, agent._target_network, following)
   choose = agent._network if double else agent._target_network
-  by = emitted(choose, experience.observation[:, n])
+  by = _emitted(agent, choose, following)
   utility = utility or (lambda g: g.sum(-1))
   losses = []
   for row in range(len(now[0])):
@@ -94,21 +98,42 @@ def _expected(agent, experience, n, *, double=False, utility=None):
     ]
     best = int(np.argmax(worth))
     reward, discount = np.zeros(agent.unit.shape), 1.0
-    for t in range(n):
+    for t in range(horizon[row]):
       reward = reward + discount * np.float64(experience.reward[row, t])
       discount *= _GAMMA * float(experience.discount[row, t])
     target = reward / unit + discount * after[0][row][best]
     action = int(experience.action[row, 0])
-    root = np.sqrt(len(unit))  # the mean over the dimensions
-    value, _ = oracle.mmd_squared(
-      kernel,
-      now[0][row][action] / root,
-      target / root,
-      now[1][row][action],
-      after[1][row][best],
-    )
-    losses.append(value)
+    shares = now[1][row][action], after[1][row][best]
+    losses.append(_loop(now[0][row][action], target, *shares))
   return np.array(losses)
+
+
+def _emitted(agent, net, observation):
+  """Particles in units and their weights, in float64."""
+  made = JointReturnDistribution.of(net(observation)[0])
+  return np.float64(made.values) / np.float64(agent.unit), np.float64(
+    made.weights()
+  )
+
+
+def _loop(predicted, target, *shares):
+  root = np.sqrt(predicted.shape[-1])  # the mean over the dimensions
+  kernel = kernels.smooth_energy(1.0)
+  return oracle.mmd_squared(kernel, predicted / root, target / root, *shares)[0]
+
+
+def _apart(agent):
+  """Gives the networks units, and makes target and online differ."""
+  for net in (agent._network, agent._target_network):
+    net.unit.assign(_UNIT)
+    for weight in net.trainable_weights:
+      shift = 0.1 if net is agent._network else -0.2
+      weight.assign_add(
+        shift
+        * tf.sin(tf.range(tf.size(weight), dtype=tf.float32))
+        .numpy()
+        .reshape(weight.shape)
+      )
 
 
 @pytest.mark.parametrize(
@@ -119,6 +144,7 @@ def _expected(agent, experience, n, *, double=False, utility=None):
     ("double", 2),
     ("dueling", 1),
     ("balance", 1),
+    ("cut off", 3),
   ],
 )
 def test_losses_equal_the_loop(case, n):
@@ -135,17 +161,8 @@ def test_losses_equal_the_loop(case, n):
   agent = _agent(
     head, n_step_update=n, network_options=network_options, **options
   )
-  for net in (agent._network, agent._target_network):
-    net.unit.assign(_UNIT)
-    for weight in net.trainable_weights:  # so that target and online differ
-      shift = 0.1 if net is agent._network else -0.2
-      weight.assign_add(
-        shift
-        * tf.sin(tf.range(tf.size(weight), dtype=tf.float32))
-        .numpy()
-        .reshape(weight.shape)
-      )
-  experience = _experience(n)
+  _apart(agent)
+  experience = _experience(n, cut=case == "cut off")
   found = agent.look(experience).loss_info
   wanted = _expected(
     agent, experience, n, double=case == "double", utility=utility
@@ -157,6 +174,82 @@ def test_losses_equal_the_loop(case, n):
   assert float(weighted) == pytest.approx(
     (wanted * weights.numpy()).mean(), rel=1e-4
   )
+
+
+def _transition(**info):
+  """Six steps; the third ends its episode, the fifth is cut off after it."""
+  rng = np.random.default_rng(4)
+  before, after = rng.normal(size=[2, 6, 4]).astype(np.float32)
+  step_type = np.full([6], ts.StepType.MID, np.int32)
+  next_type = step_type.copy()
+  next_type[[2, 4]] = ts.StepType.LAST
+  discount = np.float32([1, 1, 0, 1, 1, 1])
+  reward = rng.normal(size=[6, _D]).astype(np.float32)
+  action = tf.constant(rng.integers(3, size=6), tf.int32)
+  info = {name: tf.constant(part) for name, part in info.items()}
+  return trajectory.Transition(
+    ts.TimeStep(*map(tf.constant, (step_type, 0 * reward, discount, before))),
+    policy_step.PolicyStep(action, (), info),
+    ts.TimeStep(*map(tf.constant, (next_type, reward, discount, after))),
+  )
+
+
+def _by_next_action(agent, data):
+  """[B, A] losses if the target takes each action, by the loop."""
+  step, action_step, after = data
+  now, weights = _emitted(agent, agent._network, step.observation)
+  following, shares = _emitted(agent, agent._target_network, after.observation)
+  found = np.zeros(following.shape[:2])
+  for row, best in np.ndindex(*found.shape):
+    action = int(action_step.action[row])
+    discount = _GAMMA * float(after.discount[row])
+    reward = np.float64(after.reward[row]) / np.float64(agent.unit)
+    found[row, best] = _loop(
+      now[row][action],
+      reward + discount * following[row][best],
+      weights[row][action],
+      shares[row][best],
+    )
+  return found
+
+
+def test_a_given_policy_is_evaluated():
+  """Algorithm 1's evaluation branch: one action of the policy is drawn."""
+  agent = _agent()
+  _apart(agent)
+  policy = np.tile(np.float32([0, 1, 0]), [6, 1])
+  policy[5] = [0.5, 0, 0.5]
+  data = _transition(next_probabilities=policy)
+  each = _by_next_action(agent, data)
+  assert (np.ptp(each, axis=1) > 1e-3).sum() == 5  # but where it ends
+  seen = set()
+  for count in range(12):
+    agent.train_step_counter.assign(count)
+    got = agent._loss(data).extra.td_loss.numpy()
+    np.testing.assert_allclose(got[:5], each[:5, 1], rtol=1e-4, atol=1e-6)
+    (drawn,) = np.flatnonzero(np.isclose(got[5], each[5], rtol=1e-4))
+    seen.add(int(drawn))
+  assert seen == {0, 2}
+
+
+def test_the_target_takes_the_best_of_the_actions_allowed():
+  agent = _agent(score=utility_names.parse_score("chebyshev:1,2,1"))
+  _apart(agent)
+  mask = np.ones([6, 3], np.int32)
+  plain = _transition()
+  seen = _emitted(agent, agent._target_network, plain[2].observation)[0]
+  worth = (seen * np.float64(agent.unit) * [1, 2, 1]).min(-1).mean(-1)
+  mask[np.arange(6), worth.argmax(1)] = 0
+  second = np.where(mask > 0, worth, -np.inf).argmax(1)
+  data = _transition(next_mask=mask)
+  each = _by_next_action(agent, data)
+  for batch, best in ((plain, worth.argmax(1)), (data, second)):
+    np.testing.assert_allclose(
+      agent._loss(batch).extra.td_loss,
+      each[np.arange(6), best],
+      rtol=1e-4,
+      atol=1e-6,
+    )
 
 
 def test_one_dimension_learns_what_a_scalar_agent_learns():
