@@ -289,3 +289,31 @@ def test_any_environment_goes_on_exactly_or_is_refused_by_name(names, past):
   else:
     assert not unseeded
     assert _play(resumed, _ACTIONS[past:]) == expected
+
+
+def _of_mo_gymnasium(name):
+  pytest.importorskip("mo_gymnasium")
+  made = environments.make_environment(name, num_envs=2, seed=1)
+  return ExactEnvironment(made, 100)
+
+
+@pytest.mark.parametrize(
+  "name", ["deep-sea-treasure-v0", "resource-gathering-v0", "fishwood-v0"]
+)
+def test_vector_rewards_go_on_exactly_by_their_state(name):
+  cut = _of_mo_gymnasium(name)
+  assert cut.replayed_because is None
+  actions = np.random.default_rng(0).integers(2, size=[40, 2])
+  _play(cut, actions[:25])
+  state = _saved(cut.state())
+  expected = _play(cut, actions[25:])
+  resumed = _of_mo_gymnasium(name)
+  resumed.set_state(state)
+  assert _play(resumed, actions[25:]) == expected
+
+
+def test_four_rooms_draw_from_the_process_and_are_refused():
+  cut = _of_mo_gymnasium("four-room-v0")
+  _play(cut, np.zeros([5, 2], np.int64))
+  with pytest.raises(errors.UserError, match="random, which.*resume=fresh"):
+    _of_mo_gymnasium("four-room-v0").set_state(_saved(cut.state()))
