@@ -54,6 +54,22 @@ def test_a_table_that_does_not_fit_has_lines_for_each_row(monkeypatch):
   ]
 
 
+def test_names_that_were_alike_when_cut_have_lines_of_their_own(monkeypatch):
+  monkeypatch.setenv("COLUMNS", "40")
+  rows = [
+    ("run", "state", "score"),
+    ("runs/a-game-dqn-with-a-preset-seed0", "finished", "1.25"),
+    ("runs/a-game-iqn-with-a-preset-seed0", "stopped", "3.50"),
+  ]
+  assert list(output.table(rows)) == [
+    "runs/a-game-dqn-with-a-preset-seed0",
+    "  state finished, score 1.25",
+    "runs/a-game-iqn-with-a-preset-seed0",
+    "  state stopped, score 3.50",
+  ]
+  assert list(output.table(rows[:2]))[1].endswith("  finished   1.25")
+
+
 @pytest.mark.parametrize("line", ["zoo", "zoo cartpole", "presets", "agents"])
 @pytest.mark.parametrize("columns", [40, 80])
 def test_commands_fit_the_terminal(line, columns, monkeypatch, capsys):

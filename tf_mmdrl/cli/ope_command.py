@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, List, Optional
 
 from tf_mmdrl.cli import game_flags, output, parsing, quiet, run_argument
-from tf_mmdrl.core import algorithms, errors, plotting, score_words
+from tf_mmdrl.core import algorithms, errors, optional, score_words
 from tf_mmdrl.environments import names
 from tf_mmdrl.offline import laws, opening, policy_places
 from tf_mmdrl.train import config as configs
@@ -141,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
   """Evaluates, writes the report, and prints the tables."""
   budget = _bytes(args.memory)
   _check(args)
-  plotting.require_matplotlib("reports", "report")
+  optional.require_there("matplotlib", use="reports", extra="report")
   episodes = opening.open_dataset(args.data)
   directory = output.directory(args.output or _default(args.data))
   with quiet.loading():

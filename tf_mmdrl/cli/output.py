@@ -101,19 +101,22 @@ def table(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:
 
   Args:
     rows: cells; the first row is the heading. Where all do not fit, the first
-      column is cut in the middle; where that is not enough, each row has lines
-      of its own.
+      column is cut in the middle; where that is not enough, or makes two cells
+      alike, each row has lines of its own.
     left: how many columns are aligned to the left.
   """
   widths = [max(map(len, column)) for column in zip(*rows)]
   room = width()
-  if sum(widths[1:]) + 2 * len(widths) - 2 > room - _LEAST:
+  first = min(widths[0], room - sum(widths[1:]) - 2 * len(widths) + 2)
+  names = {row[0] for row in rows}
+  if first < min(_LEAST, widths[0]) or len(names) > len(
+    {_cut(name, first) for name in names}
+  ):
     for row in rows[1:]:
       yield _cut(row[0], room)
       pairs = (f"{name} {cell}" for name, cell in zip(rows[0][1:], row[1:]))
       yield from wrapped(", ".join(pairs), "  ", "  ")
     return
-  first = min(widths[0], room - sum(widths[1:]) - 2 * len(widths) + 2)
   for row in rows:
     cells = [f"{_cut(row[0], first):{first}}"]
     for column, size in enumerate(widths[1:], 1):
