@@ -30,11 +30,18 @@ from tf_mmdrl.train import config as configs
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-_MINATAR = ("asterix", "breakout", "freeway", "seaquest", "space-invaders")
+# Agent steps; in Asterix hardly anything is learnt in 200,000.
+_MINATAR = {
+  "asterix": 600_000,
+  "breakout": 200_000,
+  "freeway": 200_000,
+  "seaquest": 200_000,
+  "space-invaders": 200_000,
+}
 TRAIN = {
   f"minatar-{game}": "mmdrl train --preset quickstart --env MinAtar/"
-  f"{game.title().replace('-', '')} --seed 101 --steps 200000"
-  for game in _MINATAR
+  f"{game.title().replace('-', '')} --seed 101 --steps {steps}"
+  for game, steps in _MINATAR.items()
 }
 TRAIN["cartpole"] = (
   "mmdrl train --preset classic --env CartPole-v1 --seed 0 --steps 60000"

@@ -106,6 +106,8 @@ def test_the_benchmark_puts_the_better_policy_into_the_zoo(
   monkeypatch.setattr(benchmark, "_ZOO", tmp_path / "zoo")
   monkeypatch.setattr(benchmark, "_EPISODES", 2)
   monkeypatch.setattr(policies, "_LIST", tmp_path / "zoo" / "zoo.json")
+  other = f"{entry.train} --set agent.gamma=0.5"
+  monkeypatch.setitem(benchmark.TRAIN, "cartpole", other)
   with pytest.raises(errors.UserError, match="other settings than its comm"):
     benchmark.put("cartpole", run / "export")
   assert not benchmark.is_there("cartpole", run)
