@@ -108,9 +108,9 @@ def _joint_files(rows: Sequence[Any]) -> Dict[str, bytes]:
   table = joint_calibration.table(rows)
   print(*output.wrapped(" ".join(table.notes)), sep="\n")
   contents = {"joint_returns.csv": tables.to_csv(table).encode()}
-  for row in rows:
-    name = page.slug(["joint_returns", *map(str, row.identity)])
-    contents[f"{name}.png"] = joint_calibration.picture(row)
+  for one in rows:
+    name = page.slug(["joint_returns", *map(str, one.identity)])
+    contents[f"{name}.png"] = joint_calibration.picture(one)
   return contents
 
 

@@ -54,15 +54,17 @@ def _fields(name: str, class_name: str) -> Optional[List[str]]:
     return _fields(file[: -len(_END)], own)
   for node in _tree(name).body:
     if isinstance(node, ast.ClassDef) and node.name == class_name:
-      inherited = [_fields(name, ast.unparse(base)) for base in node.bases]
-      own_fields = [
+      fields: List[str] = []
+      for base in node.bases:
+        inherited = _fields(name, ast.unparse(base))
+        if inherited is None:
+          return None
+        fields += inherited
+      return fields + [
         line.target.id
         for line in node.body
         if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
       ]
-      if None in inherited:
-        return None
-      return [*(field for base in inherited for field in base), *own_fields]
   return None
 
 

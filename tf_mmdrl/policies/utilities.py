@@ -311,11 +311,11 @@ class OfExpectation(UtilityScore):
 
 def _check_above_zero(name: str, numbers: Tuple[float, ...]) -> None:
   _check_finite(name, numbers)
-  if not numbers or not (np.float32(numbers) > 0).all():
+  if not numbers or not (np.array(numbers, np.float32) > 0).all():
     raise errors.UserError(f"{name} must be above 0, got {numbers}")
 
 
 def _check_finite(name: str, numbers: Tuple[float, ...]) -> None:
   with np.errstate(over="ignore"):
-    if not np.isfinite(np.float32(numbers)).all():
+    if not np.isfinite(np.array(numbers, np.float32)).all():
       raise errors.UserError(f"{name} must be finite as float32, got {numbers}")

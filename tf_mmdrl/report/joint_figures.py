@@ -55,8 +55,8 @@ def draw(
         *particles[row][:, [i, j]].T, "o", color=plotting.COLOURS[0], ms=2.5
       )
       title = f"{name}: {correlation(particles[row], i, j):.2f}"
-      played = () if monte_carlo is None else monte_carlo[row]
-      if len(played):
+      played = None if monte_carlo is None else monte_carlo[row]
+      if played is not None and len(played):
         panel.plot(*played[:, [i, j]].T, "x", color=_TAKEN, ms=4, mew=0.8)
         title += f" ({correlation(played, i, j):.2f})"
       panel.set_title(title)
@@ -158,7 +158,7 @@ def image(particles: np.ndarray, names: Sequence[str]) -> np.ndarray:
     "matplotlib.backends.backend_agg", use="figures", extra="plots"
   )
   with plotting.style():
-    figure = draw(particles, names)
+    figure = draw(list(particles), names)
     figure.set_dpi(_DPI)
     canvas = agg.FigureCanvasAgg(figure)
     canvas.draw()

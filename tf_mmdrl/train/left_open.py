@@ -66,7 +66,9 @@ def as_begun(
   differ = [name for name in old if name in new and old[name] != new[name]]
   if old_words is None:
     is_another = any(name in _DECISIVE for name in differ)
-    typed = {*words.settings, *run_records.MAY_CHANGE}
+    order = new["system.order"]
+    free = [name for name in differ if run_records.may_change(name, order)]
+    typed = {*words.settings, *free}
   else:
     is_another = old_words.preset != words.preset
     typed = {*words.settings, *old_words.settings}
