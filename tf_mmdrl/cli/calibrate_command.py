@@ -102,8 +102,8 @@ def _joint_files(rows: Sequence[Any]) -> Dict[str, bytes]:
     print(joint_calibration.title(one))
     table = joint_calibration.table([one])
     lines = [table.headings[4:]]  # without what the title says
-    for row in table.rows:
-      lines.append([" ".join(tables.display(table, cell)) for cell in row[4:]])
+    for cells in table.rows:
+      lines.append([" ".join(tables.display(table, c)) for c in cells[4:]])
     print(*output.table(lines), "", sep="\n")
   table = joint_calibration.table(rows)
   print(*output.wrapped(" ".join(table.notes)), sep="\n")
