@@ -402,7 +402,7 @@ def test_numbers_that_are_not_finite_stop_the_run(tmp_path, field):
     return good._replace(**{field: bad})
 
   environment.step = broken
-  with pytest.raises(errors.UserError, match=f"the {field} nan at step 16"):
+  with pytest.raises(errors.UserError, match=f"the {field} nan, at step 16"):
     train_fixtures.play(state, 1)
   assert state.replay.num_steps == steps  # it did not get into replay
   state.close()

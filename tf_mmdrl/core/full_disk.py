@@ -7,7 +7,8 @@ import shutil
 
 from tf_mmdrl.core.errors import UserError
 
-_KNOWN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_KNOWN = (*_FULL, errno.EROFS, errno.EACCES)
 
 
 def reason(error: Exception) -> str:
@@ -22,17 +23,20 @@ def reason(error: Exception) -> str:
 
 
 def refused(path: pathlib.Path, error: Exception, size: int = 0) -> UserError:
-  """What could not be written, why, what it takes and what there is.
+  """What could not be written, why, and on a full disk what it takes.
 
   Args:
     path: of the file or directory.
     error: what was raised; nothing of the file is left.
     size: bytes that it takes at least; 0 if that is not known.
   """
+  why = reason(error)
+  if why not in map(os.strerror, _FULL):
+    return UserError(f"cannot write to {str(path)!r}: {why}; pass another")
   takes = f"it takes {in_words(size)} or more, and " if size else ""
   there = (parent for parent in path.absolute().parents if parent.is_dir())
   return UserError(
-    f"cannot write {str(path)!r}: {reason(error)}; {takes}{room(next(there))}"
+    f"cannot write {str(path)!r}: {why}; {takes}{room(next(there))}"
   )
 
 
