@@ -1,6 +1,7 @@
 """Environments that go on exactly where they were, or say that they cannot."""
 
 import json
+import random
 import re
 
 import hypothesis
@@ -228,6 +229,37 @@ def test_a_generator_that_others_share_is_noticed_late():
   assert "depends on numpy.random" in env.problem
   with pytest.raises(errors.UserError, match="on numpy.random.*fresh"):
     _exact("attribute").set_state(state)
+
+
+class _DrawsLate:
+  """Draws from the process's generators, but not before its 40th step."""
+
+  def __init__(self):
+    self.steps = 0
+
+  def keep(self, action):
+    self.steps += 1
+    late = self.steps >= 40
+    return action + (np.random.random() + random.random() if late else 0)
+
+
+def test_generators_that_nobody_has_drawn_from_yet_go_on_as_they_were():
+  """No probe and no play could have shown that the environment will."""
+
+  def make():
+    made = odd_environments.make(["attribute"])
+    made.kept["late"] = _DrawsLate()
+    env = vector.SyncVectorEnv([lambda: made])
+    return ExactEnvironment(environments.GymnasiumWrapper(env, seed=0), 1000)
+
+  cut = make()
+  assert cut.replayed_because is None
+  _play(cut, _ACTIONS[:30])
+  state = _saved(cut.state())  # its probe is where the 40th step comes
+  expected = _play(cut, _ACTIONS[30:])
+  resumed = make()
+  resumed.set_state(state)
+  assert _play(resumed, _ACTIONS[30:]) == expected
 
 
 def test_who_seeds_the_shared_generator_goes_on_exactly():

@@ -280,7 +280,8 @@ class ExactEnvironment:
 
   def _proven_state(self) -> Dict[str, Any]:
     """`state` and digests of a probe of it, or why it is `inexact`."""
-    environment = self._environment
+    environment, generators = self._environment, self._generators
+    held = sharing.held(generators)
     try:
       # As text, because the order of its entries must be kept.
       text = json.dumps(environment.get_state())
@@ -289,6 +290,7 @@ class ExactEnvironment:
         probes.append({})  # another course than any probe's
       environment.set_state(json.loads(text))
       for _ in range(2):
+        sharing.put(generators, held)
         probes.append(self._probe())
         # From where a new process would begin.
         environment.set_state(json.loads(self._first))
@@ -297,12 +299,16 @@ class ExactEnvironment:
       self.problem = None if same else _DIFFERS
     except errors.UserError as error:
       self.problem = str(error)
+    finally:
+      sharing.put(generators, held)
     if self.problem is not None:
       self._is_cut = True  # what the probe changed could not be undone
       return {"inexact": self.problem}
     return {
       "state": text,
       "arrived": courses.digest(self.time_step),
+      # The run has not drawn from them yet, but its next step may.
+      "generators": held,
       **probes[0],
     }
 
@@ -370,11 +376,14 @@ class ExactEnvironment:
       return
     if courses.digest(self.time_step) != plain["arrived"]:
       raise _inexact("its observation is another than when it was saved")
+    held = plain.get("generators", {})  # an earlier version had none
+    sharing.put(self._generators, held)
     probe = self._probe()
     if any(probe[name] != plain[name] for name in probe.keys() & plain.keys()):
       raise _inexact("the same actions lead elsewhere than when it was saved")
     environment.set_state(json.loads(state))
     self.time_step = environment.current_time_step()
+    sharing.put(self._generators, held)
 
   def _play_again(self, state: EnvironmentState) -> None:
     if self.replayed_because is None:

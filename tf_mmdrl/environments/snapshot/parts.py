@@ -230,18 +230,25 @@ def generator_state(generator: Any) -> Any:
   return generator.bit_generator.state
 
 
+def set_generator_state(generator: Any, state: Any) -> None:
+  """Puts a random generator where `generator_state` found one of its class."""
+  if isinstance(generator, random.Random):
+    generator.setstate(state)
+  elif isinstance(generator, np.random.RandomState):
+    generator.set_state(state)
+  else:
+    generator.bit_generator.state = state
+
+
 def make_generator(name: str, state: Any) -> Any:
   """A generator of a class, with a state."""
   if name == "Random":
     made: Any = random.Random()
-    made.setstate(state)
-    return made
-  if name == "RandomState":
+  elif name == "RandomState":
     made = np.random.RandomState()
-    made.set_state(state)
-    return made
-  kinds = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
-  kind = kinds[kinds.index(state["bit_generator"])]
-  made = np.random.Generator(getattr(np.random, kind)())
-  made.bit_generator.state = state
+  else:
+    kinds = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+    kind = kinds[kinds.index(state["bit_generator"])]
+    made = np.random.Generator(getattr(np.random, kind)())
+  set_generator_state(made, state)
   return made

@@ -2,7 +2,8 @@
 
 NumPy's and Python's own generators are the whole process's, and what a class or
 a module keeps is every environment's. It is no part of an environment's state,
-and no seed of a run reaches it; but that an environment changed it can be told.
+and no seed of a run reaches it; but that an environment changed it can be told,
+and generators can be put where they were.
 """
 
 import collections
@@ -16,7 +17,7 @@ import gymnasium
 import numpy as np
 
 from tf_mmdrl.core import whole_files
-from tf_mmdrl.environments.snapshot import capturing, parts
+from tf_mmdrl.environments.snapshot import capturing, parts, restoring
 
 _GENERATORS = (*parts.GENERATORS, random.Random, gymnasium.Space)
 _CONTAINERS = (list, tuple, set, frozenset, collections.deque)
@@ -40,6 +41,22 @@ def generators(environment: Any) -> Dict[str, Any]:
 def states(found: Dict[str, Any]) -> Dict[str, Any]:
   """Where each generator is; equal states are equal values."""
   return {name: _state(value) for name, value in found.items()}
+
+
+def held(found: Dict[str, Any]) -> Dict[str, Any]:
+  """Where each generator is as JSON values, for `put`; spaces are left out."""
+  return {
+    name: capturing.capture(parts.generator_state(value))
+    for name, value in found.items()
+    if not isinstance(value, gymnasium.Space)
+  }
+
+
+def put(found: Dict[str, Any], where: Dict[str, Any]) -> None:
+  """Puts generators where they were; others stay where they are."""
+  for name in found.keys() & where.keys():
+    state = restoring.restore(None, where[name])
+    parts.set_generator_state(found[name], state)
 
 
 def digests(environment: Any, names: Iterable[str]) -> Dict[str, str]:
