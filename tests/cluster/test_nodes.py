@@ -14,6 +14,10 @@ from tf_mmdrl.cluster import connection, ray_processes
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import presets
 
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "benchmarks"))
+
+import processes  # noqa: E402
+
 pytestmark = pytest.mark.slow
 _DAEMONS = ["gcs_server", "raylet, calls", "raylet, objects", "RuntimeEnv"]
 
@@ -72,6 +76,8 @@ def test_a_cluster_from_its_start_to_its_end(tmp_path):
     code, _, said = mmdrl("cluster", "start", "--port", port)
     assert code == 2 and "part of the cluster" in said
     found = ray_processes.found(connection.cluster_place())
+    # Some change their command line, by which others are found.
+    found += [one for p in found for one in processes.descendants(p)]
     listening.require_as_documented(
       listening.sockets(found), "127.0.0.1", int(port), whole=_DAEMONS
     )
