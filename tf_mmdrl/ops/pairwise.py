@@ -17,6 +17,7 @@ as 0. Forces are sums of slopes times differences: the difference of two sums,
 by which smooth kernels go, would be rounded at the size of the slopes.
 """
 
+import functools
 from typing import NamedTuple, Tuple
 
 import numpy as np
@@ -109,17 +110,17 @@ def signed_discrepancy(
   both = tf.gather(both, order, axis=1)
   signed = tf.concat([x_weights, -y_weights], axis=1)
   signed = tf.gather(signed, order, axis=1)
-  of_x, force, by_x = _interact(
-    x, both, signed, kernel, row_weights=x_weights, centre=centre
+  # Signed weights sum to 0, so any constant may be taken from the kernel. Far
+  # apart it is nearly -k(0) for all pairs, and what counts is the rest.
+  some, _ = kernel.excess_and_slope(_squared_distances(x[:, :1], both))
+  usual = tf.reduce_mean(some, axis=2, keepdims=True)
+  interact = functools.partial(
+    _interact, kernel=kernel, centre=centre, usual=usual
   )
+  of_x, force, by_x = interact(x, both, signed, row_weights=x_weights)
   # Pairs of x and y are known from the rows of x, and are not computed again.
   by_x = tf.gather(by_x, np.argsort(order)[x.shape[1] :], axis=1)
-  of_y = (
-    by_x
-    - _interact(
-      y, y, y_weights, kernel, with_force=False, centre=centre
-    ).potential
-  )
+  of_y = by_x - interact(y, y, y_weights, with_force=False).potential
   value = tf.reduce_sum(x_weights * of_x, axis=1)
   value -= tf.reduce_sum(y_weights * of_y, axis=1)
   return Discrepancy(
@@ -172,14 +173,36 @@ class _Interaction(NamedTuple):
 
 
 def _interact(
-  x, y, weights, kernel, *, with_force=True, row_weights=None, centre=None
+  x,
+  y,
+  weights,
+  kernel,
+  *,
+  with_force=True,
+  row_weights=None,
+  centre=None,
+  usual=None,
 ) -> _Interaction:
-  """The interaction, in chunks of rows; `centre` was taken from x and y."""
+  """The interaction, in chunks of rows.
+
+  Args:
+    x: [B, N, D].
+    y: [B, M, D].
+    weights: [B, M].
+    kernel: the kernel.
+    with_force: whether to compute the force.
+    row_weights: [B, N], or None.
+    centre: [B, 1, D] what was taken from x and y, if anything.
+    usual: [B, 1, 1] what to take from k(x_i, y_j) - k(0), if anything.
+
+  Returns:
+    The interaction.
+  """
   num_rows, num_columns = x.shape[1], y.shape[1]
   rows = max(1, _CHUNK // num_columns)
   if rows >= num_rows:
     return _interact_rows(
-      x, y, weights, kernel, with_force, centre, row_weights
+      x, y, weights, kernel, with_force, centre, usual, row_weights
     )
   num_chunks = -(-num_rows // rows)
   rows = -(-num_rows // num_chunks)  # alike, so that few are padded
@@ -201,7 +224,7 @@ def _interact(
     chunks += (in_chunks(tf.broadcast_to(row_weights, shape)),)
   found = tf.map_fn(
     lambda chunk: _interact_rows(
-      chunk[0], y, weights, kernel, with_force, centre, *chunk[1:]
+      chunk[0], y, weights, kernel, with_force, centre, usual, *chunk[1:]
     ),
     chunks,
     fn_output_signature=_Interaction(*[x.dtype] * 3),
@@ -215,7 +238,7 @@ def _interact(
 
 
 def _interact_rows(
-  x, y, weights, kernel, with_force, centre, row_weights=None
+  x, y, weights, kernel, with_force, centre, usual, row_weights=None
 ) -> _Interaction:
   """`_interact` for rows that fit in memory together."""
   shift_invariant = kernel.properties.shift_invariant
@@ -227,6 +250,8 @@ def _interact_rows(
   else:
     statistic = tf.matmul(x, y, transpose_b=True)
   excess, slope = kernel.excess_and_slope(statistic)
+  if usual is not None:
+    excess -= usual
   potential = tf.linalg.matvec(excess, weights)
   by_rows = tf.zeros_like(y[:, :, 0])
   if row_weights is not None:
