@@ -132,7 +132,6 @@ def _too_long(chance: random.Random) -> Malformed:
 def _address(chance: random.Random) -> Malformed:
   path = chance.choice(
     [
-      "/",
       "/v1",
       "/v1/models/other",
       "/v1/models/policy/versions/0_1",

@@ -87,7 +87,8 @@ def malformed(server: Served, number: int) -> Row:
     lost += answer.status == 0
     if answer.status not in request.statuses or not answer.error:
       silent += 1
-      print(f"silent: {request.content[:200]!r}: {answer}")
+      got = f"{answer.status}: {answer.body[:200]!r}"
+      print(f"silent: {request.content[:200]!r}: {got}")
     if index % kinds == 0:
       lost += server.raw(_GOOD).status != 200
   return Row(
