@@ -226,7 +226,7 @@ def profiles(
 
 def probabilities(found: Sequence[Pair], order: Sequence[str]) -> Any:
   """How probably agents beat others, with a line at no difference."""
-  figure = plotting.new_figure(0.9 + 0.28 * len(found))
+  figure = plotting.new_figure(1.8 + 0.28 * len(found))
   panel = figure.subplots()
   labels = [f"{pair.first.name} > {pair.second.name}" for pair in found]
   places = range(len(found))[::-1]
