@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import json
 import random
 import socket
 import ssl
@@ -15,6 +16,7 @@ from served import Row, Served
 from tf_mmdrl.serving.limits import Limits
 
 _GOOD = post(b'{"instances": [[0.1, 0.2, 0.3, 0.4]]}')
+_AS_JSON = "Content-Type: application/json\r\n"
 _MIB = 2**20
 _CLIENTS = 16
 _CROWD = 400  # connections besides
@@ -88,6 +90,22 @@ class _Watch:
     self._stop.set()
 
 
+def _play(server: Served, chance: random.Random) -> int:
+  """Begins a game, of which others may take the place, and takes steps in it.
+
+  Returns:
+    How many answers were neither given nor refused in a line.
+  """
+  begin = json.dumps({"seed": chance.randrange(2**31)}).encode()
+  begun = server.raw(post(begin, _AS_JSON, "/games"), 60)
+  answers = [begun]
+  if begun.status == 200:
+    place = f"/games/{json.loads(begun.body)['session']}"
+    step = post(b'{"action": 0}', _AS_JSON, place)
+    answers += [server.raw(step, 60) for _ in range(20)]
+  return _silent(answers, gone=404)
+
+
 def _hold(server: Served, content: bytes, seconds: float) -> None:
   """Asks for much and takes none of it."""
   with (
@@ -141,8 +159,14 @@ class _Crowd:
 
 
 def worst_mix(server: Served, seconds: float) -> List[Row]:
-  """The heaviest requests from many clients at a time, and a crowd."""
+  """The heaviest requests from many clients at a time, and a crowd.
+
+  A server that plays is asked for games as well.
+  """
   server.raw(_GOOD)
+  plays = server.get("/games").status == 200
+  if plays:  # what games need is loaded with the first
+    _play(server, random.Random(0))
   before = server.memory("VmRSS")
   requests = list(_heavy().values())
   answers = [server.raw(request) for request in requests]  # each kind once
@@ -156,6 +180,8 @@ def worst_mix(server: Served, seconds: float) -> List[Row]:
     while time.monotonic() < end:
       if chance.random() < 0.2:
         _hold(server, requests[0], chance.uniform(0, 3))
+      elif plays and chance.random() < 0.25:
+        silent.append(_play(server, chance))
       else:
         silent.append(_silent([server.raw(chance.choice(requests), 60)]))
       tried.append(1)
@@ -172,7 +198,7 @@ def worst_mix(server: Served, seconds: float) -> List[Row]:
     f"memory rose by {peak:.0f} MiB at most, bound {bound:.0f} MiB;"
     f" {before:.0f} MiB before; {crowd.made} connections took no answer"
   )
-  how = "by TLS" if server.tls else "in plain"
+  how = "by TLS" if server.tls else "and games" if plays else "in plain"
   health = (
     f"slowest /healthz {watch.slowest:.2f} s, of which the server waited for a"
     f" CPU for {watch.starved:.2f} s"
@@ -197,10 +223,15 @@ def worst_mix(server: Served, seconds: float) -> List[Row]:
   ]
 
 
-def _silent(answers) -> int:
-  """Answers that are neither given nor refused in a line."""
+def _silent(answers, gone: int = 400) -> int:
+  """Answers that are neither given nor refused in a line.
+
+  Args:
+    answers: the answers.
+    gone: the status of what others have taken the place of, if that may be.
+  """
   return sum(
-    answer.status not in (200, 400, 408, 413, 503, 504)
+    answer.status not in (200, 400, 408, 413, 503, 504, gone)
     or (answer.status != 200 and not answer.error)
     for answer in answers
   )

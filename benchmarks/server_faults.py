@@ -150,7 +150,7 @@ def attack(requests: int, seconds: float, known: Known) -> Found:
       with serving(directory) as server:
         yield "malformed", [malformed(server, requests), stopping(server, 40)]
     if "mix" not in known:
-      with serving(directory) as server:
+      with serving(directory, "--games", "CartPole-v1") as server:
         yield "mix", heavy_requests.worst_mix(server, seconds)
     if "mix by TLS" not in known:
       certificate = make_certificate(pathlib.Path(folder))
