@@ -350,6 +350,7 @@ def test_policies_maximise_the_utility():
       "one of its weights for each of the 3 returns, got 2",
     ),
     (lambda: _agent(kernel=bandwidths.median()), "on the line"),
+    (lambda: _agent(reward_scale_factor=0.1), "limits are in natural rewards"),
     (lambda: _agent(munchausen=agents.Munchausen()), "Munchausen"),
     (
       lambda: agents.MMDQNAgent(

@@ -20,6 +20,10 @@ def product(returns):
   return tf.reduce_prod(returns, axis=-1)
 
 
+def endless(returns):
+  return tf.where(returns[..., 1] < -0.5, -np.inf, returns[..., 0])
+
+
 def logarithm(returns):
   """NaN below 0."""
   return tf.reduce_sum(tf.math.log(returns), axis=-1)
@@ -146,7 +150,8 @@ def test_bad_criteria(criterion):
     ("linear:1,2,3", "weights for each of the 2 returns, got 3"),
     ("threshold:1", "limits for each of the 2 returns, got 1"),
     ("chebyshev:1,1@2", "reference for each of the 2"),
-    (f"{__name__}:logarithm", "gave NaN for the returns"),
+    (f"{__name__}:logarithm", "gave no finite number for the returns"),
+    (f"{__name__}:endless", "gave no finite number for the returns"),
     (f"{__name__}:matrix", "one float32 for each vector"),
     (f"{__name__}:by_numpy", "raised .*; write it in TensorFlow operations"),
     (f"{__name__}:of_axis_one", "one float32 for each vector"),
@@ -166,12 +171,13 @@ def test_nan_of_a_function_stops_a_policy():
   utility = utilities.Function(logarithm, "mine")
   returns = tf.constant([[[2.0, 1.0], [-1.0, 1.5]]])
   message = (
-    r"^the utility mine gave NaN for the returns \[-1(\.0)?, 1.5\]; .*any$"
+    r"^the utility mine gave no finite number for the returns"
+    r" \[-1(\.0)?, 1.5\]; .*any$"
   )
   for call in (utility, tf.function(utility)):
     with (
       pytest.raises(errors.UserError, match=message),
-      utilities.nan_in_one_line(),
+      utilities.not_finite_in_one_line(),
     ):
       call(returns)
 
@@ -192,6 +198,6 @@ def test_nan_while_playing_is_one_line():
 def test_other_errors_of_tensorflow_stay_what_they_are():
   with (
     pytest.raises(tf.errors.InvalidArgumentError, match="another"),
-    utilities.nan_in_one_line(),
+    utilities.not_finite_in_one_line(),
   ):
     tf.debugging.Assert(False, ["another"])

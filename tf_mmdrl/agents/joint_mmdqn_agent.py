@@ -68,6 +68,13 @@ class JointMMDQNAgent(base.ReturnDistributionAgent):
         f"{name} wants rewards that are vectors, but the environment's reward"
         " is one number; use mmdqn, or an environment with vector rewards"
       )
+    if options.get("reward_scale_factor", 1.0) != 1:
+      raise errors.UserError(
+        f"{name} wants rewards as they are, because utilities and their limits"
+        " are in natural rewards and the agent finds a unit for each return;"
+        " leave reward_scale_factor (agent.reward_scale) out, got"
+        f" {options['reward_scale_factor']:g}"
+      )
     if not isinstance(kernel, kernels.Kernel):
       raise errors.UserError(
         f"{name} wants a kernel that does not follow the data, because"
@@ -145,7 +152,7 @@ class Settings(algorithms.Settings):
     """[K] utilities of the vectors, and the criterion's value of them all."""
     score = utility_names.parse_score(self.utility, self.criterion)
     vectors = tf.constant(scores, tf.float32)
-    with utilities.nan_in_one_line():
+    with utilities.not_finite_in_one_line():
       each = score.utility(vectors).numpy()
       together = score(JointReturnDistribution(vectors), tf.zeros([]))
     return each, float(together)

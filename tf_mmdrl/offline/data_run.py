@@ -272,7 +272,7 @@ class DataRounds:
   def _learn(self, batches: blocks.Block) -> np.ndarray:
     """Updates the agent by [k, B] transitions; the losses [k]."""
     try:
-      with utilities.nan_in_one_line():
+      with utilities.not_finite_in_one_line():
         found = self._train(batches[:-1], tf.constant(batches.weights))
     except tf.errors.InvalidArgumentError as error:
       raise errors.BrokenRunError(

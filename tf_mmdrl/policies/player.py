@@ -152,7 +152,7 @@ class ArrayPlayer:
       self.kept = np.zeros([len(first), 1], np.float32)
     # Nothing is asked of the network where all actions are random.
     act = self._random if epsilon >= 1 else self._act
-    with utilities.nan_in_one_line():
+    with utilities.not_finite_in_one_line():
       actions, kept = act(
         tf.convert_to_tensor(time_step.observation),
         tf.constant(first),

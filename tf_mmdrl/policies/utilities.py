@@ -28,7 +28,7 @@ from tf_mmdrl.core.return_distribution import (
 )
 from tf_mmdrl.policies import scores
 
-_GAVE_NAN = "gave NaN for the returns"
+_NOT_FINITE = "gave no finite number for the returns"
 _A_NUMBER_FOR_ANY = "it must give a number for any"
 # Leading dimensions of the vectors that a function is tried with: those of
 # scores of episodes, of one action's particles and of all actions'.
@@ -161,14 +161,14 @@ class Function(Utility):
   name: str = "function"
 
   def __call__(self, returns):
-    """[...] what the function gives; raises if that is not a number."""
+    """[...] what the function gives; raises if that is not finite."""
     found = tf.convert_to_tensor(self.function(returns))
-    bad = tf.reshape(tf.math.is_nan(found), [-1])
+    bad = tf.reshape(~tf.math.is_finite(found), [-1])
     vectors = tf.reshape(returns, [-1, returns.shape[-1]])
     # XLA leaves assertions out; policies act without it.
     check = tf.debugging.Assert(
       ~tf.reduce_any(bad),
-      [f"the utility {self.name} {_GAVE_NAN}", vectors[tf.argmax(bad)]],
+      [f"the utility {self.name} {_NOT_FINITE}", vectors[tf.argmax(bad)]],
       summarize=returns.shape[-1],
     )
     with tf.control_dependencies([] if check is None else [check]):
@@ -187,11 +187,11 @@ class Function(Utility):
     vectors = tf.constant(tried, tf.float32)
     for shape in _TRIED:
       found = self._tried(tf.reshape(vectors, [*shape, dimensions]))
-      bad = np.flatnonzero(np.isnan(found))
+      bad = np.flatnonzero(~np.isfinite(found))
       if bad.size:
         returns = np.round(tried[bad[0]], 3) + 0  # no -0.0
         raise errors.UserError(
-          f"the utility {self.name} {_GAVE_NAN} {returns.tolist()};"
+          f"the utility {self.name} {_NOT_FINITE} {returns.tolist()};"
           f" {_A_NUMBER_FOR_ANY}"
         )
 
@@ -221,13 +221,13 @@ class Function(Utility):
 
 
 @contextlib.contextmanager
-def nan_in_one_line() -> Iterator[None]:
-  """Makes a `UserError` of what TensorFlow says where a utility gave NaN."""
+def not_finite_in_one_line() -> Iterator[None]:
+  """Makes a `UserError` of what is said where a utility is not finite."""
   try:
     yield
   except tf.errors.InvalidArgumentError as error:
     said = re.search(
-      rf"(the utility \S+ {_GAVE_NAN})['\]\[\s]*([^\]\n]*)", error.message
+      rf"(the utility \S+ {_NOT_FINITE})['\]\[\s]*([^\]\n]*)", error.message
     )
     if said is None:
       raise

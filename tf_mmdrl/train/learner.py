@@ -81,7 +81,7 @@ class Learner:
     """
     planes, info = batches
     try:
-      with utilities.nan_in_one_line():
+      with utilities.not_finite_in_one_line():
         found = self._update(planes, info.weights)
     except tf.errors.InvalidArgumentError as error:
       raise errors.BrokenRunError(
