@@ -1,5 +1,6 @@
 """Environments that go on exactly where they were, or say that they cannot."""
 
+import functools
 import json
 import random
 import re
@@ -105,6 +106,37 @@ def test_what_shows_late_is_found_out_at_a_checkpoint(past):
     cut.step(actions)
   assert "inexact" in cut.state().plain
   assert "two plays" in cut.problem
+  cut.rebuild()
+  cut.step(_ACTIONS[0])  # so few that they may be alike by chance
+  assert "inexact" in cut.state().plain and "two plays" in cut.problem
+
+
+class _Cached:
+  """A class's cache holds what was drawn, and no attribute does."""
+
+  def __init__(self):
+    self.random = np.random.default_rng(0)
+
+  @functools.cache  # noqa: B019
+  def drawn(self, number):
+    return self.random.random() + number
+
+  def keep(self, action):
+    return self.drawn(action)
+
+
+def test_a_cache_of_a_method_is_named():
+  made = odd_environments.Odd({"cached": _Cached()})
+  env = vector.SyncVectorEnv([lambda: made])
+  found = ExactEnvironment(environments.GymnasiumWrapper(env, seed=0), 1000)
+  assert "_Cached.drawn" in found.replayed_because
+
+
+def test_where_the_processs_generators_are_is_in_no_fingerprint():
+  one = _exact("attribute").state()
+  two = _exact("attribute").state()  # which seeds them anew
+  assert one.plain != two.plain
+  assert one.of_environment == two.of_environment
 
 
 def test_what_was_played_is_played_again_few_times_only():

@@ -45,6 +45,7 @@ from tf_mmdrl.environments.snapshot import sharing
 from tf_mmdrl.train import courses
 
 ANEW = "anew"  # in a state: new episodes begin after it
+_GENERATORS = "generators"  # in a state: where those of the process are
 _ACTIONS_KEPT = 256  # before the state is saved anew, if it can be
 _PROBE = 8  # steps of the episodes under way
 _PROBE_NEW = 4  # and of new ones
@@ -62,6 +63,11 @@ class EnvironmentState(NamedTuple):
 
   plain: Dict[str, Any]
   actions: np.ndarray
+
+  @property
+  def of_environment(self) -> Dict[str, Any]:
+    """`plain` without what is the process's: its generators, undrawn from."""
+    return {n: v for n, v in self.plain.items() if n != _GENERATORS}
 
 
 class Moment(NamedTuple):
@@ -115,6 +121,7 @@ class ExactEnvironment:
     self._unplayed: Optional[EnvironmentState] = None
     self._generators = {} if self._fresh else sharing.generators(environment)
     self._depends_on: Set[str] = set()  # the names of what others share, too
+    self._differed = False  # whether two plays of the same actions ever did
     self.problem: Optional[str] = None
     self.time_step: ts.TimeStep = environment.reset()
     self.raw_reward = environment.raw_reward
@@ -295,8 +302,9 @@ class ExactEnvironment:
         # From where a new process would begin.
         environment.set_state(json.loads(self._first))
         environment.set_state(json.loads(text))
-      same = all(probe == probes[0] for probe in probes)
-      self.problem = None if same else _DIFFERS
+      self._differed |= any(probe != probes[0] for probe in probes)
+      # Once is enough: later plays may be alike by chance.
+      self.problem = _DIFFERS if self._differed else None
     except errors.UserError as error:
       self.problem = str(error)
     finally:
@@ -308,7 +316,7 @@ class ExactEnvironment:
       "state": text,
       "arrived": courses.digest(self.time_step),
       # The run has not drawn from them yet, but its next step may.
-      "generators": held,
+      _GENERATORS: held,
       **probes[0],
     }
 
@@ -376,7 +384,7 @@ class ExactEnvironment:
       return
     if courses.digest(self.time_step) != plain["arrived"]:
       raise _inexact("its observation is another than when it was saved")
-    held = plain.get("generators", {})  # an earlier version had none
+    held = plain.get(_GENERATORS, {})  # an earlier version had none
     sharing.put(self._generators, held)
     probe = self._probe()
     if any(probe[name] != plain[name] for name in probe.keys() & plain.keys()):

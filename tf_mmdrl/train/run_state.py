@@ -254,7 +254,7 @@ class RunState:
     return {
       "weights and optimizer": _digest(*variables),
       "replay": replay.fingerprint(*self.replay.shards),
-      "environments": _digest(*(state.plain for _, state in saved)),
+      "environments": _digest(*(state.of_environment for _, state in saved)),
       "counters and generators": _digest(
         plain, *(tables[name] for name in sorted(tables))
       ),

@@ -131,7 +131,6 @@ def _shared_value(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     gymnasium.Space,  # others seed it, too; a probe shows who draws from it
     property,
     functools.cached_property,
-    functools._lru_cache_wrapper,
     types.MemberDescriptorType,
     types.GetSetDescriptorType,
   )
