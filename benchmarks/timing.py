@@ -1,6 +1,7 @@
 """Times functions side by side, so that a noisy machine is fair to all."""
 
 import os
+import random
 import time
 from typing import Callable, Dict
 
@@ -19,6 +20,10 @@ def interleaved(
 ) -> Dict[str, float]:
   """The time of each function, called in turn; the median if not said.
 
+  Each is called twice and the second call is timed, in a new order each round:
+  right after another function the caches are that one's, and its threads may
+  still be busy ending.
+
   Args:
     functions: what to time; each waits for its own result.
     seconds: roughly how long to go on.
@@ -35,8 +40,11 @@ def interleaved(
   times: Dict[str, list] = {name: [] for name in functions}
   stop = time.perf_counter() + seconds
   rounds = 0
+  order = random.Random(0)
   while rounds < least or time.perf_counter() < stop:
-    for name, function in functions.items():
+    for name in order.sample(sorted(functions), len(functions)):
+      function = functions[name]
+      function()
       start = clock()
       function()
       times[name].append(clock() - start)

@@ -12,7 +12,7 @@ traces and compiles, is timed too.
 
 With `--unit`, what it costs that the agent finds the unit of return and looks
 whether its loss sees: MMDQN as it is and without that, in turn, by the CPU time
-of all threads.
+of all threads. It does so at some updates only: times are means over a period.
 """
 
 import argparse
@@ -149,7 +149,10 @@ def updates(task, batch):
 
 
 def unit_updates(task, batch):
-  """Name -> a call that updates MMDQN once, with and without its measures."""
+  """Name -> a call that updates MMDQN, with and without its measures.
+
+  Measures are taken at some updates only, so a call is a whole period.
+  """
   calls = {}
   for mode, jit_compile in (("default", None), ("graph", False), ("XLA", True)):
     for name in ("as it is", "no measures"):
@@ -161,7 +164,7 @@ def unit_updates(task, batch):
       )
       if name == "no measures":
         without_measures(made)
-      calls[f"{mode}, {name}"] = call(made, batch)
+      calls[f"{mode}, {name}"] = call(made, batch, times=sight.PERIOD)
   return calls
 
 
@@ -182,10 +185,14 @@ def show_unit(calls, seconds):
       found[f"{mode}, {name}"] for name in ("as it is", "no measures")
     )
     print(
-      f"{mode:12} {whole * 1e3:7.3f} ms {rest * 1e3:7.3f} ms"
+      f"{mode:12} {whole / sight.PERIOD * 1e3:7.3f} ms"
+      f" {rest / sight.PERIOD * 1e3:7.3f} ms"
       f" {whole / rest - 1:7.1%}"
     )
-  print("CPU time of all threads, 25th percentiles of calls that take turns")
+  print(
+    f"an update of {sight.PERIOD}, among which are those that look; CPU time of"
+    " all threads,\n25th percentiles of rounds that take turns"
+  )
 
 
 def rule(task) -> str:
@@ -206,10 +213,16 @@ def rule(task) -> str:
   return ", ".join(parts) or "nothing"
 
 
-def call(agent, batch, **options):
-  """A call that updates the agent once, and waits for it."""
+def call(agent, batch, times=1, **options):
+  """A call that updates the agent so many times, and waits for it."""
   train = common.function(agent.train, **options)
-  return lambda: train(batch).loss.numpy()
+
+  def update():
+    for _ in range(times - 1):
+      train(batch)
+    train(batch).loss.numpy()
+
+  return update
 
 
 def experience(task):

@@ -134,6 +134,32 @@ def test_zeros_say_nothing_and_the_first_reward_sets_the_unit():
     np.testing.assert_array_equal(now, before)  # in units, as they were
 
 
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_batches_are_measured_now_and_then_once_rewards_are_known(jit_compile):
+  agent = family.shared("mmdqn", unit="auto", jit_compile=jit_compile)
+
+  def measured(scale, batch):
+    before = np.array(agent._unit._average)
+    agent.train(_batch(scale, seed=batch))
+    return (np.array(agent._unit._average) != before).any()
+
+  assert all(measured(1.0, k) for k in range(64))
+  assert [k for k in range(64, 140) if measured(1.0, k)] == [64, 96, 128]
+  # Rewards of another size are seen all the same, and the unit follows them.
+  unit = float(agent.unit)
+  for k in range(140, 400):
+    measured(64.0, k)
+  assert float(agent.unit) >= 16 * unit
+
+
+def test_the_first_reward_is_seen_however_late_it_comes():
+  agent = family.shared("mmdqn", unit="auto")
+  for _ in range(67):
+    agent.train(_batch(0.0))
+  agent.train(_batch(1e4))
+  assert float(agent.unit) > 1000
+
+
 def test_an_outlier_does_not_take_the_rest_out_of_sight():
   agent = family.shared("mmdqn", unit="auto")
   for seed in range(300):

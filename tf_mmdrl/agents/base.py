@@ -163,9 +163,18 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
     self._groups = optimizers.Groups(self._network, optimizer, auxiliary)
     returns = transitions.NStepReturn(n_step_update, gamma, reward_scale_factor)
     plan = compiling.resolve(jit_compile, self._network)
+    if train_step_counter is None:
+      # Not TF-Agents' global step, which all agents of a process would share.
+      train_step_counter = units.state(0, tf.int64, "train_step")
     self._unit = units.Unit(unit, self._UNITS_OF_A_RETURN, dimensions)
     self._follow_unit = units.Follower(
-      self._unit, self._networks, self._groups, returns, plan, typed
+      self._unit,
+      self._networks,
+      self._groups,
+      returns,
+      train_step_counter,
+      plan,
+      typed,
     )
     self._sight = sight.Sight(
       self._unit,
@@ -173,9 +182,6 @@ class ReturnDistributionAgent(tf_agent.TFAgent):
       agent=typed,
       loss=loss,
     )
-    if train_step_counter is None:
-      # Not TF-Agents' global step, which all agents of a process would share.
-      train_step_counter = units.state(0, tf.int64, "train_step")
     self._predict = predicting.Predictor(
       splitter, samples, seed, train_step_counter
     )

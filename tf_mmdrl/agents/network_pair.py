@@ -43,11 +43,20 @@ class NetworkPair:
       tau_non_trainable=1.0,
     )
 
-  def update_target(self, step: tf.Tensor, was_updated: tf.Tensor) -> None:
-    """Moves it by `tau` if the period divides the number of updates."""
+  def update_target(
+    self, step: tf.Tensor, was_updated: tf.Tensor, in_place: bool = False
+  ) -> None:
+    """Moves it by `tau` if the period divides the number of updates.
+
+    Args:
+      step: [] updates so far.
+      was_updated: [] whether there was one just now.
+      in_place: whether XLA compiles this; see `replicas.when`.
+    """
     replicas.when(
       was_updated & (step % self.period == 0),
       lambda: self.copy_to_target(self.tau),
+      in_place,
     )
 
 

@@ -5,14 +5,31 @@ from typing import Callable
 import tensorflow as tf
 
 
-def when(condition: tf.Tensor, function: Callable[[], object]) -> None:
-  """Calls a function for its effects if the condition holds."""
+def when(
+  condition: tf.Tensor,
+  function: Callable[[], object],
+  in_place: bool = False,
+) -> None:
+  """Calls a function for its effects if the condition holds.
+
+  Args:
+    condition: [] whether to call it.
+    function: changes variables, or prints.
+    in_place: whether to write a loop of one turn at most. XLA lets a loop
+      change variables where they are; around a condition it copies all that
+      may change, whether it does or not. In a graph the loop is slower.
+  """
 
   def call():
     function()
-    return True
+    return tf.constant(False)  # not again
 
-  tf.cond(condition, call, lambda: False)
+  if in_place:
+    tf.while_loop(
+      lambda due: due, lambda _: [call()], [condition], parallel_iterations=1
+    )
+  else:
+    tf.cond(condition, call, lambda: tf.constant(False))
 
 
 def in_one_place(function: Callable[..., object], *values: tf.Tensor) -> None:

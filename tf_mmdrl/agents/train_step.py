@@ -145,14 +145,20 @@ class TrainStep:
     """A step as one piece for XLA, which can neither stop nor print."""
     self._follow_unit(experience, weights)
     update = self._learning.attempt(experience, weights)
-    return Taken(update, self._after(update.beyond_reach, update.finite))
+    notices = self._after(
+      update.beyond_reach, update.finite, in_place=self._plan.whole
+    )
+    return Taken(update, notices)
 
   def _after(
-    self, beyond_reach: tf.Tensor, was_updated: tf.Tensor
+    self,
+    beyond_reach: tf.Tensor,
+    was_updated: tf.Tensor,
+    in_place: bool = False,
   ) -> sight.Notices:
     """What follows an update now and then."""
     step = tf.identity(self._counter)
-    self._networks.update_target(step, was_updated)
+    self._networks.update_target(step, was_updated, in_place)
     return self._sight.look(
       beyond_reach, self._networks.online.unit, step, was_updated
     )

@@ -30,7 +30,9 @@ AUTO = "auto"
 # steadier and slower.
 WANTED = 6.0
 _LEAST, _MOST = 1 / 2, 8 / 3  # of what is wanted, where the unit stays as it is
-_MEMORY = 1000  # updates that the averages look back, nearly
+_FIRST = 64  # batches that are all measured, one by one
+_PERIOD = 32  # updates from one measure to the next, later
+_MEMORY = 64  # measures that the averages look back, nearly
 _LARGEST_EXPONENT = 100  # of the unit: float32 ends at 127
 
 
@@ -80,6 +82,11 @@ class Unit(tf.Module):
     self._average = state(zeros, tf.float32, "average")
     self._batches = state(0, tf.int64, "batches")
     self.known = state(np.zeros(outer, bool), tf.bool, "known")
+
+  def is_due(self, step: tf.Tensor) -> tf.Tensor:
+    """[] whether to measure a batch at an update with this number."""
+    is_new = (self._batches < _FIRST) | ~tf.reduce_all(self.known)
+    return is_new | (step % _PERIOD == 0)
 
   def follow(
     self, statistics: tf.Tensor, unit: tf.Tensor
@@ -139,6 +146,7 @@ class Follower:
     networks: NetworkPair,
     groups: Groups,
     returns: transitions.NStepReturn,
+    step: tf.Variable,
     plan: compiling.Plan,
     agent: str,
   ):
@@ -149,6 +157,7 @@ class Follower:
       networks: the networks whose unit follows.
       groups: the weights that learn; optimizers' moments follow as well.
       returns: what is learnt.
+      step: the train step.
       plan: what XLA compiles; the measure is one of the pieces.
       agent: the class that the user made, for a warning.
     """
@@ -156,6 +165,8 @@ class Follower:
     self._networks = networks
     self._groups = groups
     self._returns = returns
+    self._step = step
+    self._in_place = plan.whole
     if not unit.is_auto:
       for net in networks.both:
         net.unit.assign(unit.initial * tf.ones_like(net.unit))
@@ -172,14 +183,21 @@ class Follower:
     )
 
   def __call__(self, experience, weights) -> None:
-    """Measures returns, and changes the unit if they have left it."""
+    """Measures returns if it is time, and changes the unit if they left it."""
+    due = self._unit.is_due(self._step)
     if tf.distribute.has_strategy():
       replicas.in_one_place(
-        lambda statistics: self._change(*self._choose(statistics)),
+        lambda statistics: replicas.when(
+          due, lambda: self._change(*self._choose(statistics))
+        ),
         self._statistics(experience, weights),
       )
     else:
-      self._change(*self._measure(experience, weights))
+      replicas.when(
+        due,
+        lambda: self._change(*self._measure(experience, weights)),
+        self._in_place,
+      )
 
   def _statistics(self, experience, weights) -> tf.Tensor:
     """What a batch says of the size of returns."""
@@ -202,6 +220,7 @@ class Follower:
     replicas.when(
       tf.reduce_any(due),
       lambda: change(self._networks.both, self._groups(), unit, is_first),
+      self._in_place,
     )
 
 
