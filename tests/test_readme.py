@@ -88,14 +88,16 @@ def _minatar():
 
 
 def _tutorial():
-  """The mean of each agent's last evaluations, by the JSON files."""
-  means = {}
-  for agent in ("mmdqn", "c51"):
+  """Means and standard errors of the last evaluations, by the JSON files."""
+  cells = []
+  for agent, name in (("mmdqn", "MMDQN"), ("c51", "TF-Agents' C51")):
     paths = (_RESULTS / "units").glob(f"{agent}-15000-seed?.json")
     found = [json.loads(path.read_text())["returns"] for path in paths]
-    assert len(found) == 3 and all(run[-1][0] == 15_000 for run in found)
-    means[agent] = np.mean([run[-1][1] for run in found])
-  return f"MMDQN {means['mmdqn']:.0f}, TF-Agents' C51 {means['c51']:.0f}"
+    assert len(found) == 7 and all(run[-1][0] == 15_000 for run in found)
+    last = [run[-1][1] for run in found]
+    error = np.std(last, ddof=1) / np.sqrt(len(last))
+    cells.append(f"{name} {np.mean(last):.0f} +- {error:.0f}")
+  return ", ".join(cells)
 
 
 def _pong():
