@@ -9,12 +9,14 @@ new classes, as a new process would.
 import collections
 import enum
 import functools
+import importlib
 import itertools
 import random
 import types
 
 import gymnasium
 import numpy as np
+import odd_helper
 
 
 class Mode(enum.Enum):
@@ -359,7 +361,7 @@ class _Unseeded:
     return action + np.random.random()
 
 
-class _InReset:
+class InReset:
   """Changes what it keeps at the beginning of an episode only."""
 
   def reset(self):
@@ -370,23 +372,23 @@ class _InReset:
     return self.number * (action + 1)
 
 
-class _ResetGlobal(_InReset):
+class _ResetGlobal(InReset):
   def draw(self):
     GLOBAL["number"] += 1
     return GLOBAL["number"]
 
 
-class _ResetNumpy(_InReset):
+class _ResetNumpy(InReset):
   def draw(self):
     return np.random.random()
 
 
-class _ResetPython(_InReset):
+class _ResetPython(InReset):
   def draw(self):
     return random.random()
 
 
-class _ResetModule(_InReset):
+class _ResetModule(InReset):
   def draw(self):
     return GENERATOR.random()
 
@@ -394,7 +396,7 @@ class _ResetModule(_InReset):
 def _reset_space():
   """A class whose objects share a space, and draw from it."""
 
-  class ResetSpace(_InReset):
+  class ResetSpace(InReset):
     space = gymnasium.spaces.Box(0, 1, [], np.float64)
 
     def draw(self):
@@ -403,7 +405,128 @@ def _reset_space():
   return ResetSpace()
 
 
+class _Helped:
+  """Keeps its state in what its module imports; see `odd_helper`."""
+
+  def __init__(self, keep):
+    self.take = keep
+    self.steps = 0
+
+  def keep(self, action):
+    self.steps += 1
+    return self.take(action)
+
+
+def _add(container, key):
+  container[key] = (container[key] + 1) % 100
+  return container[key]
+
+
+def _add_to(owner):
+  owner.number += 1
+  return owner.number
+
+
+def _add_to_variable():
+  odd_helper.VARIABLE.set(odd_helper.VARIABLE.get() + 1)
+  return odd_helper.VARIABLE.get()
+
+
+def _add_to_page():
+  odd_helper.PAGE[0] = (odd_helper.PAGE[0] + 1) % 100
+  return odd_helper.PAGE[0]
+
+
+class _Viewing:
+  """Has a view of an array that a module keeps."""
+
+  def __init__(self):
+    self.view = odd_helper.VIEWED[1:3]
+
+  def keep(self, action):
+    self.view += action + 1
+    return float(odd_helper.VIEWED[1])
+
+
+class _Listing:
+  """Has a list that a module keeps."""
+
+  def __init__(self):
+    self.listed = odd_helper.LISTED
+
+  def keep(self, action):
+    self.listed.append(action)
+    return len(odd_helper.LISTED)
+
+
+class _Entropy(InReset):
+  """Makes a generator without a seed, whose draw shows late in an episode."""
+
+  def __init__(self):
+    self.steps = 0
+
+  def draw(self):
+    self.steps = 0
+    return np.random.default_rng().random()
+
+  def keep(self, action):
+    self.steps += 1
+    return self.number if self.steps > 9 else action
+
+
+class _Cached:
+  """Asks a cache, whose content is another in each process."""
+
+  def __init__(self):
+    self.steps = 0
+
+  def keep(self, action):
+    self.steps += 1
+    return odd_helper.drawn(self.steps) if self.steps > 30 else action
+
+
+class _Squared(_Cached):
+  """Asks a cache that changes nothing."""
+
+  def keep(self, action):
+    self.steps += 1
+    return odd_helper.squared(self.steps) + action
+
+
+class _LateHelper(_Cached):
+  """Draws late from a generator that a helper keeps."""
+
+  def keep(self, action):
+    self.steps += 1
+    return odd_helper.GENERATOR.random() if self.steps > 30 else action
+
+
+# Each keeps something in another way; called with an action.
+_HELPED = {
+  "helper_numbers": lambda a: _add(odd_helper.NUMBERS, "number") + a,
+  "helper_cycle": lambda a: next(odd_helper.CYCLE) + a,
+  "helper_chain": lambda a: next(odd_helper.CHAIN) * a,
+  "helper_array": lambda a: _add(odd_helper.ARRAY, 0) + a,
+  "helper_buffer": lambda a: _add(odd_helper.BUFFER, 1) + a,
+  "helper_page": lambda a: _add_to_page() + a,
+  "helper_space": lambda a: _add_to(odd_helper.SPACE) + a,
+  "helper_enum": lambda a: _add_to(odd_helper.Color.RED) + a,
+  "helper_slots": lambda a: _add_to(odd_helper.SLOTTED) + a,
+  "helper_class": lambda a: _add_to(odd_helper.Counting) + a,
+  "helper_closure": lambda a: odd_helper.count() + a,
+  "helper_running": lambda a: next(odd_helper.RUNNING) + a,
+  "helper_variable": lambda a: _add_to_variable() + a,
+  "helper_stream": lambda a: odd_helper.STREAMS["nested"][0].random() + a,
+  "helper_generator": lambda a: odd_helper.GENERATOR.random() + a,
+}
+
 _UNSEEN = {
+  **{n: functools.partial(_Helped, keep) for n, keep in _HELPED.items()},
+  "helper_view": _Viewing,
+  "helper_list": _Listing,
+  "entropy": _Entropy,
+  "cached": _Cached,
+  "late_helper": _LateHelper,
   "global": _Global,
   "unseeded": _Unseeded,
   "reset_global": _ResetGlobal,
@@ -412,9 +535,9 @@ _UNSEEN = {
   "reset_module": _ResetModule,
   "reset_space": _reset_space,
 }
-KINDS = sorted([*kinds(), *_UNSEEN])
+KINDS = sorted([*kinds(), "squared", *_UNSEEN])
 # What no walk through attributes can see, and what of it no seed reaches: the
-# name of the generator that it draws from.
+# name of the generator that it draws from, as a pattern.
 UNSEEN = frozenset(_UNSEEN)
 UNSEEDED = {
   "unseeded": "numpy.random",
@@ -422,7 +545,14 @@ UNSEEDED = {
   "reset_python": "random",
   "reset_module": "odd_environments.GENERATOR",
   "reset_space": "ResetSpace.space",
+  "helper_stream": "odd_helper.STREAMS",
+  "helper_generator": "odd_helper.GENERATOR",
+  "entropy": r"environment.envs.kept|default_rng\(\) \(odd_environments",
+  "cached": "odd_helper.drawn",
+  "late_helper": "odd_helper.GENERATOR",
 }
+# These change nothing before their 31st step.
+LATE = frozenset({"cached", "late_helper"})
 
 
 class Odd(gymnasium.Env):
@@ -439,7 +569,7 @@ class Odd(gymnasium.Env):
     """Begins an episode; what is kept stays, but for those that reset it."""
     super().reset(seed=seed)
     for part in self.kept.values():
-      if isinstance(part, _InReset):
+      if isinstance(part, InReset):
         part.reset()
     return np.array([float(self.steps)]), {}
 
@@ -456,7 +586,8 @@ def make(names):
   global GENERATOR
   GLOBAL["number"] = 0
   GENERATOR = np.random.default_rng()
+  importlib.reload(odd_helper)
   np.random.seed()
   random.seed()
-  made = {**kinds(), **_UNSEEN}
+  made = {**kinds(), "squared": _Squared, **_UNSEEN}
   return Odd({name: made[name]() for name in names})

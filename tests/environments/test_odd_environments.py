@@ -28,6 +28,7 @@ _CAPTURED = {
   "nested",
   "partial",
   "phase",
+  "squared",
   "turns",
 }
 # What a walk through attributes can see; `ExactEnvironment` finds out the rest.

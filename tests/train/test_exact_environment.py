@@ -4,16 +4,19 @@ import functools
 import json
 import random
 import re
+import time
 
 import hypothesis
 import numpy as np
 import odd_environments
+import odd_helper
 import pytest
 from gymnasium import vector
 from hypothesis import strategies as st
 
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
+from tf_mmdrl.environments.snapshot import sharing
 from tf_mmdrl.train.exact_environment import EnvironmentState, ExactEnvironment
 
 _ACTIONS = np.random.RandomState(1).randint(2, size=[60, 1])
@@ -88,18 +91,23 @@ def test_what_no_attribute_shows_is_found_out_before_the_run():
 
 
 class _Late:
-  """Keeps in no attribute what shows at every hundredth step only."""
+  """Keeps in a file what shows at every hundredth step only."""
+
+  def __init__(self, file):
+    self.file = str(file)
 
   def keep(self, action):
-    odd_environments.GLOBAL["number"] += 1
-    return float(odd_environments.GLOBAL["number"] % 100 == 99)
+    with open(self.file, "a+") as file:
+      file.write(".")
+      number = file.tell()
+    return float(number % 100 == 99)
 
 
 @pytest.mark.parametrize("past", [40, 200])
-def test_what_shows_late_is_found_out_at_a_checkpoint(past):
+def test_what_shows_late_is_found_out_at_a_checkpoint(tmp_path, past):
   """What the run has played is played again; a short probe shows nothing."""
-  odd_environments.make([])  # forgets the number
-  env = vector.SyncVectorEnv([lambda: odd_environments.Odd({"late": _Late()})])
+  late = _Late(tmp_path / "kept")
+  env = vector.SyncVectorEnv([lambda: odd_environments.Odd({"late": late})])
   cut = ExactEnvironment(environments.GymnasiumWrapper(env, seed=0), 1000)
   assert cut.replayed_because is None
   for actions in np.resize(_ACTIONS, [past, 1]):
@@ -139,11 +147,16 @@ def test_where_the_processs_generators_are_is_in_no_fingerprint():
   assert one.of_environment == two.of_environment
 
 
-def test_what_was_played_is_played_again_few_times_only():
+def test_what_was_played_is_played_again_few_times_only(monkeypatch):
   env = _exact("attribute")
   played = []
-  step = env._environment.step
-  env._environment.step = lambda actions: (played.append(1), step(actions))[1]
+  step = environments.GymnasiumWrapper.step
+
+  def counted(self, actions):
+    played.append(1)
+    return step(self, actions)
+
+  monkeypatch.setattr(environments.GymnasiumWrapper, "step", counted)
   for actions in np.resize(_ACTIONS, [100, 1]):
     env.step(actions)
     before = len(played)
@@ -239,11 +252,165 @@ def test_with_fresh_episodes_nothing_is_probed():
   assert odd_environments.GLOBAL["number"] == before
 
 
-@pytest.mark.parametrize("name", sorted(odd_environments.UNSEEN))
+@pytest.mark.parametrize(
+  "name", sorted(odd_environments.UNSEEN - odd_environments.LATE)
+)
 def test_what_no_attribute_shows_is_named_before_the_run(name):
   """Also where it shows at the beginning of an episode only."""
-  wanted = odd_environments.UNSEEDED.get(name, "odd_environments.GLOBAL")
-  assert re.search(rf"\b{re.escape(wanted)}\b", _exact(name).replayed_because)
+  is_helped = name.startswith("helper_")
+  other = "odd_helper.[A-Z]" if is_helped else "odd_environments.GLOBAL"
+  wanted = odd_environments.UNSEEDED.get(name, other)
+  if name == "helper_closure":
+    wanted = "odd_helper.count"
+  assert re.search(rf"\b{wanted}", _exact(name).replayed_because)
+
+
+@pytest.mark.parametrize("name", sorted(odd_environments.LATE))
+def test_what_a_helper_keeps_is_named_when_it_changes(name):
+  """No probe reaches the step at which it does."""
+  env = _exact(name)
+  assert env.replayed_because is None
+  with env.noticing():
+    _play(env, _ACTIONS[:10])
+  assert "probe" in env.state().plain and env.problem is None
+  with env.noticing():
+    _play(env, _ACTIONS[:40])
+  state = _saved(env.state())
+  source = odd_environments.UNSEEDED[name]
+  assert re.search(rf"depends on .*\b{source}\b", env.problem)
+  with pytest.raises(errors.UserError, match=rf"\b{source}\b.*resume=fresh"):
+    _exact(name).set_state(state)
+
+
+def test_a_cache_of_a_pure_function_is_no_state():
+  env = _exact("squared")
+  _play(env, _ACTIONS[:20])
+  assert "probe" in env.state().plain and env.problem is None
+
+
+def test_what_was_drawn_when_a_module_was_imported_is_compared(monkeypatch):
+  """It does not change, so only another process can tell."""
+
+  class Salted:
+    def keep(self, action):
+      return action + odd_helper.SALT
+
+  def make(salt):
+    made = odd_environments.make([])
+    monkeypatch.setattr(odd_helper, "SALT", salt, raising=False)
+    made.kept["salted"] = Salted()
+    env = vector.SyncVectorEnv([lambda: made])
+    return ExactEnvironment(environments.GymnasiumWrapper(env, seed=0), 1000)
+
+  saved = _saved(make(0.25).state())
+  make(0.25).set_state(saved)
+  with pytest.raises(errors.UserError, match="odd_helper.SALT, which others"):
+    make(0.5).set_state(saved)
+
+
+class _ByHash:
+  """Shows at its fortieth step what each process has by chance."""
+
+  number = 1
+
+  def __init__(self):
+    self.steps = 0
+
+  def keep(self, action):
+    self.steps += 1
+    return action + (_HASHES[0] if self.steps % 40 == 0 else 0)
+
+
+_HASHES = [1]
+
+
+@pytest.mark.parametrize("past", [50, 650])
+def test_what_was_played_is_played_again_by_who_goes_on(monkeypatch, past):
+  """A probe is short; and in the process that made it all was alike."""
+
+  def make():
+    made = odd_environments.Odd({"hash": _ByHash()})
+    env = vector.SyncVectorEnv([lambda: made])
+    return ExactEnvironment(environments.GymnasiumWrapper(env, seed=0), 1000)
+
+  cut = make()
+  for number, actions in enumerate(np.resize(_ACTIONS, [past, 1])):
+    cut.moment  # noqa: B018
+    cut.step(actions)
+    assert len(cut._record) <= 256, number
+  state = _saved(cut.state())
+  assert cut.problem is None
+  make().set_state(state)  # all is alike
+  _HASHES[0] = 2
+  try:
+    monkeypatch.setattr(sharing, "lasting", lambda *_: {})  # it is not named
+    with pytest.raises(errors.UserError, match=f"the last {past} actions lead"):
+      make().set_state(state)
+  finally:
+    _HASHES[0] = 1
+
+
+def test_the_past_is_played_again_now_and_then(tmp_path):
+  """What begins after hundreds of steps is found out in the same run."""
+
+  class Later(_Late):
+    steps = 0
+
+    def keep(self, action):
+      self.steps += 1
+      return super().keep(action) if self.steps > 1000 else action
+
+  late = Later(tmp_path / "kept")
+  env = vector.SyncVectorEnv([lambda: odd_environments.Odd({"late": late})])
+  cut = ExactEnvironment(environments.GymnasiumWrapper(env, seed=0), 1000)
+  found = []
+  for number, actions in enumerate(np.resize(_ACTIONS, [8000, 1])):
+    cut.moment  # noqa: B018
+    cut.step(actions)
+    if number % 200 == 0:
+      found.append("inexact" in cut.state().plain)
+  assert not any(found[:5]) and found[-1]
+  assert "two plays" in cut.problem
+
+
+def test_what_differs_is_told_with_what_the_code_asks(tmp_path):
+  late = _Late(tmp_path / "kept")
+  env = vector.SyncVectorEnv([lambda: odd_environments.Odd({"late": late})])
+  cut = ExactEnvironment(environments.GymnasiumWrapper(env, seed=0), 1000)
+  for actions in np.resize(_ACTIONS, [200, 1]):
+    cut.step(actions)
+  state = _saved(cut.state())
+  with pytest.raises(
+    errors.UserError, match=r'open\(..., "a\+"\) \(test_exact'
+  ):
+    cut.set_state(state)
+
+
+class _Timed(odd_environments.InReset):
+  """Notes when it began, as many do to show how fast they are."""
+
+  def __init__(self):
+    self.began = time.perf_counter()
+
+  def reset(self):
+    self.began = time.perf_counter()
+
+  def keep(self, action):
+    return action
+
+
+def test_a_clock_that_is_only_noted_is_no_state():
+  def make():
+    made = odd_environments.make(["attribute"])
+    made.kept["timed"] = _Timed()
+    env = vector.SyncVectorEnv([lambda: made])
+    return ExactEnvironment(environments.GymnasiumWrapper(env, seed=0), 1000)
+
+  cut = make()
+  _play(cut, _ACTIONS[:30])
+  state = _saved(cut.state())
+  assert cut.problem is None
+  make().set_state(state)
 
 
 def test_a_generator_that_others_share_is_noticed_late():
@@ -337,21 +504,25 @@ def test_any_environment_goes_on_exactly_or_is_refused_by_name(names, past):
   state = _saved(cut.state())
   expected = _play(cut, _ACTIONS[past:])
   resumed = _exact(*names)
-  unseeded = [
-    source
+  sources = {
+    name: source
     for name, source in odd_environments.UNSEEDED.items()
     if name in names
-  ]
+  }
+  # Those that change late may have been reached by the run, by probes, or not.
+  must = sources.keys() - odd_environments.LATE
+  if past >= 34:
+    must = sources.keys()
+  if "reset_global" in names:
+    # A new process that begins at a checkpoint begins one more episode.
+    sources["reset_global"] = "odd_environments.GLOBAL"
   try:
     resumed.set_state(state)
   except errors.UserError as error:
-    # A new process that begins at a checkpoint begins one more episode.
-    moved = ["odd_environments.GLOBAL"] if "reset_global" in names else []
-    sources = map(re.escape, unseeded or moved)
-    assert re.search(rf"\b({'|'.join(sources)})\b", str(error)), error
-    assert unseeded or moved
+    named = "|".join(sources.values())
+    assert sources and re.search(rf"\b({named})\b", str(error)), error
   else:
-    assert not unseeded
+    assert not must
     assert _play(resumed, _ACTIONS[past:]) == expected
 
 

@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from tf_mmdrl import replay
 from tf_mmdrl.core import errors, full_disk, run_records, whole_files
+from tf_mmdrl.environments.snapshot import sources
 from tf_mmdrl.replay import DamagedFileError, ReplaySaver, ShardedReplay
 from tf_mmdrl.train import checkpoints, devices, factories, regrouped_actors
 from tf_mmdrl.train import config as configs
@@ -50,6 +51,7 @@ class RunState:
     experience: what they played, and the batches that were drawn of it.
     learner: what updates.
     metrics: what was measured.
+    unseeded: what the environment's code asks that no seed decides, in words.
     is_evaluated: whether games are played to evaluate it.
     step: steps taken, over all environments, that are in replay.
   """
@@ -69,6 +71,7 @@ class RunState:
     self.config = config
     self.directory, self._files = directory.path, directory
     env = factories.environment(config)
+    self.unseeded = [f"{s.name} ({s.place})" for s in sources.found(env)]
     where = devices.strategy(config)
     with where.scope():
       self.agent = factories.agent(config, env)

@@ -33,6 +33,8 @@ from tf_mmdrl.train.slot_actors import Crew
 from tf_mmdrl.train.stopping import Stop
 from tf_mmdrl.train.watching import Watcher
 
+_SOURCES = 4  # that a line names
+
 Hire = Callable[[Config, Stop], Crew]
 # What has the parts of `RunState` that a trainer asks for; see `offline`.
 Make = Callable[[Config, RunDirectory], Any]
@@ -149,6 +151,13 @@ def _say_how_it_resumes(state: RunState) -> None:
     notices.note(
       f"{why}. So a resumed run plays again what came since its episodes were"
       f" last cut, every {config.rebuild_period:,} steps"
+    )
+  if state.unseeded and config.resume != "fresh":
+    some = ", ".join(state.unseeded[:_SOURCES])
+    notices.note(
+      f"the environment's code asks {some}, which no seed decides. If that"
+      " changes what it returns, a cut run may go on otherwise without a word;"
+      " seed it, or pass --set environment.resume=fresh"
     )
 
 

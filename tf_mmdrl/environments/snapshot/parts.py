@@ -16,6 +16,11 @@ from tf_mmdrl.environments.checked import Checked
 
 PLAIN = (bool, int, float, str, type(None))
 GENERATORS = (np.random.Generator, np.random.RandomState)
+# NumPy's and Python's own; the public functions are methods of these.
+OF_THE_PROCESS = (
+  getattr(np.random.get_state, "__self__"),  # noqa: B009
+  getattr(random.getstate, "__self__"),  # noqa: B009
+)
 # Kept as they are; a state only holds their names, to be compared.
 _CONSTANTS = (type, np.dtype, registration.EnvSpec, types.ModuleType)
 # Their classes keep nothing that changes how an environment goes on.
@@ -218,6 +223,13 @@ def stream(generator: Any) -> Any:
   if isinstance(generator, np.random.RandomState):
     return generator._bit_generator
   return getattr(generator, "bit_generator", generator)
+
+
+def is_generator(value: Any) -> bool:
+  """Whether a value draws random numbers, and its state can be read."""
+  return isinstance(value, (*GENERATORS, random.Random)) and not isinstance(
+    value, random.SystemRandom
+  )
 
 
 def generator_state(generator: Any) -> Any:
