@@ -77,7 +77,9 @@ def test_a_data_set_that_does_not_fit_is_not_there(small_disk, capfd, size):
   where = disk / "new" / "data"
   assert _record(where, "random", "--episodes", "8") == main.EXIT_BAD_INPUT
   shown = capfd.readouterr().err.strip()
-  wanted = r"cannot write .*: No space left.*; it takes [\d.]+ kB or more, and"
+  wanted = (
+    r"cannot write .*: No space left.*; it needs (more than the )?[\d.]+ [kM]B"
+  )
   assert re.search(wanted, shown) and "\n" not in shown
   assert not list(disk.iterdir())
 

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import tempfile
+import types
 
 import numpy as np
 import pytest
@@ -38,13 +39,32 @@ def test_a_run_on_a_small_disk_keeps_what_fitted(small_disk, capfd):
     "checkpoint of step 320" in said and "that of step 160 is whole" in said
   )
   assert re.search(
-    r"needs [\d.]+ [kM]B or more, and [\d.]+ [kM]B are free", said
+    r"needs ([\d.]+ [kM]B or more, and [\d.]+ ([kM]B|bytes) are free"
+    r"|more than the [\d.]+ [kM]B that are free)",
+    said,
   )
   assert "\n" not in said and "node" not in said
   left = [path.name for path in disk.rglob("*")]
   assert not [name for name in left if ".tmp" in name]
   with runs.restored(directory.path) as state:
     assert state.step == 160
+
+
+@pytest.mark.parametrize(
+  "size, free, wanted",
+  [
+    (2_000_000, 65_536, "needs 2.0 MB or more, and 65.5 kB are free"),
+    (65_536, 0, "needs 65.5 kB or more, and 0 bytes are free"),
+    (65_520, 65_510, "needs 65,520 bytes or more, and 65,510 bytes are free"),
+    (65_100, 65_536, "needs more than the 65.5 kB that are free: 65.1 kB of"),
+  ],
+)
+def test_what_is_needed_is_always_more_than_what_is_free(
+  monkeypatch, tmp_path, size, free, wanted
+):
+  usage = types.SimpleNamespace(free=free)
+  monkeypatch.setattr(full_disk.shutil, "disk_usage", lambda _: usage)
+  assert full_disk.shortage(size, tmp_path).startswith(wanted)
 
 
 def test_summaries_that_do_not_fit_are_left_out(small_disk, capfd):
@@ -119,7 +139,8 @@ def test_a_video_that_does_not_fit_is_not_there(small_disk, name):
   disk = small_disk(4)
   write = videos.write_stills if name.endswith("png") else videos.write_video
   wanted = (
-    r"cannot write .*: No space left on device; it takes [\d.]+ kB or more"
+    r"cannot write .*: No space left on device; it needs (more than the )?"
+    r"[\d.]+ [kM]B"
   )
   with pytest.raises(errors.UserError, match=wanted):
     write(_moments(), ["a", "b"], disk / name)

@@ -33,11 +33,31 @@ def refused(path: pathlib.Path, error: Exception, size: int = 0) -> UserError:
   why = reason(error)
   if why not in map(os.strerror, _FULL):
     return UserError(f"cannot write to {str(path)!r}: {why}; pass another")
-  takes = f"it takes {in_words(size)} or more, and " if size else ""
-  there = (parent for parent in path.absolute().parents if parent.is_dir())
-  return UserError(
-    f"cannot write {str(path)!r}: {why}; {takes}{room(next(there))}"
-  )
+  there = next(p for p in path.absolute().parents if p.is_dir())
+  left = f"it {shortage(size, there)}" if size else room(there)
+  return UserError(f"cannot write {str(path)!r}: {why}; {left}")
+
+
+def shortage(size: int, directory: pathlib.Path) -> str:
+  """What something needs, and what is free where it did not fit, in words.
+
+  Args:
+    size: bytes of its content, without which files it is in.
+    directory: where it was to be.
+  """
+  try:
+    free = shutil.disk_usage(directory).free
+  except OSError:
+    return f"needs {in_words(size)} or more, and {room(directory)}"
+  if size <= free:
+    return (
+      f"needs more than the {in_words(free)} that are free: {in_words(size)} of"
+      " content, and whole blocks, names and checksums of each file"
+    )
+  need, there = in_words(size), in_words(free)
+  if need == there:  # they differ by less than is shown
+    need, there = f"{size:,} bytes", f"{free:,} bytes"
+  return f"needs {need} or more, and {there} are free"
 
 
 def room(directory: pathlib.Path) -> str:
@@ -50,4 +70,6 @@ def room(directory: pathlib.Path) -> str:
 
 def in_words(size: int) -> str:
   """A number of bytes."""
+  if size < 1e3:
+    return f"{size} bytes"
   return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"

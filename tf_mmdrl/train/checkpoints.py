@@ -151,10 +151,12 @@ class Checkpoints:
   ) -> errors.UserError:
     there = self.steps()
     rest = f"that of step {there[0]} is whole" if there else "none was before"
-    needed = f"needs {full_disk.in_words(size)} or more" if size else "is new"
+    room = full_disk.room(self.directory)
+    if size:
+      room = f"It {full_disk.shortage(size, self.directory)}"
     return errors.UserError(
       f"cannot write the checkpoint of step {step}: {full_disk.reason(error)};"
-      f" {rest}. It {needed}, and {full_disk.room(self.directory)}: make room"
+      f" {rest}. {room}: make room"
       f" in {str(self.directory)!r} and run the same command again"
     )
 
