@@ -13,7 +13,7 @@ import train_fixtures
 
 from tf_mmdrl.cli import main
 from tf_mmdrl.train import config as configs
-from tf_mmdrl.train import presets, sweeps
+from tf_mmdrl.train import presets, run_process, sweeps
 
 
 def _arguments(directory, **changed):
@@ -97,6 +97,16 @@ def test_steps_are_checked_before_the_first_run(tmp_path, capsys):
   line[at - 1 : at + 1] = ["--steps", "many"]
   assert main.main(line) == 2
   assert "steps must be a whole number" in capsys.readouterr().err
+
+
+def test_what_killed_a_run_is_said(tmp_path):
+  log = tmp_path / "seed0.log"
+  log.write_text("step 10\nstep 20\n")
+  assert run_process.reason(2, log) == "step 20"
+  for code in (-signal.SIGKILL, 137):
+    said = run_process.reason(code, log)
+    assert said.startswith("killed (SIGKILL): for want of memory, or because")
+    assert said.endswith("Its last line: step 20")
 
 
 def test_a_failed_run_shows_why(tmp_path, capsys):

@@ -215,7 +215,7 @@ class _Searching:
         return
       if code:
         self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
-        last = run_process.last_line(run.log)
+        last = run_process.reason(code, run.log)
         self.show(f"trial {trial.number}: failed: {last}")
         return
       values.append(score(run_files.RunFiles(run.directory).rows()))

@@ -67,6 +67,19 @@ class RunProcess:
     self._process.terminate()
 
 
+def reason(code: int, log: pathlib.Path) -> str:
+  """Why a run failed: what killed it, if something did, and its last line."""
+  said = last_line(log)
+  # A shell's word for a signal is 128 and its number, Popen's its negative.
+  number = -code if code < 0 else code - 128
+  if number != signal.SIGKILL:
+    return said
+  return (
+    "killed (SIGKILL): for want of memory, or because it did not hear that it"
+    f" was to stop. Its last line: {said}"
+  )
+
+
 def last_line(log: pathlib.Path) -> str:
   """What a run that failed said at last."""
   lines = log.read_text(errors="replace").strip().splitlines()

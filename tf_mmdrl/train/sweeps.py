@@ -268,7 +268,7 @@ class _Sweep:
       self._show(f"{job.name}: stopped")
       return _End.STOPPED
     if code:
-      self._show(f"{job.name}: failed: {run_process.last_line(job.log)}")
+      self._show(f"{job.name}: failed: {run_process.reason(code, job.log)}")
       return _End.FAILED
     rows = run_files.RunFiles(job.directory).rows()
     column = [row["evaluation_score"] for row in rows]
