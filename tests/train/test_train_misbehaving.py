@@ -158,13 +158,16 @@ def _hold_the_lock():
 
 @pytest.mark.parametrize("asked_before", [False, True])
 def test_a_run_whose_environment_holds_pythons_lock_is_killed(
-  capfd, asked_before
+  capfd, tmp_path, asked_before
 ):
+  if asked_before:
+    for name in ("000000000160", "000000000320", ".tmp-000000000480"):
+      (tmp_path / name).mkdir()
   reading, writing = os.pipe()
   child = os.fork()
   if child == 0:
     stopping._UNHEARD, stopping._LOOK = 1.0, 0.05
-    with stopping.Stop() as stop:
+    with stopping.Stop(checkpoints=tmp_path) as stop:
       os.write(writing, b"r")
       while asked_before and not stop.asked:
         time.sleep(0.01)
@@ -188,7 +191,11 @@ def test_a_run_whose_environment_holds_pythons_lock_is_killed(
     _, status = os.waitpid(child, 0)
   assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
   assert time.monotonic() - began > 1.0
-  assert "holds Python's lock. It is killed" in capfd.readouterr().err
+  left = "there is no checkpoint yet"
+  if asked_before:
+    left = "the same command goes on at the checkpoint of step 320"
+  said = capfd.readouterr().err
+  assert f"holds Python's lock. It is killed; {left}" in said
 
 
 def test_a_run_that_is_over_leaves_no_process():

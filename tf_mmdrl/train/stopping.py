@@ -47,12 +47,18 @@ class Stop:
     asked: whether a signal came.
   """
 
-  def __init__(self, left: Callable[[], str] = lambda: "run it again to go on"):
+  def __init__(
+    self,
+    left: Callable[[], str] = lambda: "run it again to go on",
+    checkpoints: Optional[pathlib.Path] = None,
+  ):
     """Does not listen yet.
 
     Args:
       left: says what the same command would go on with, if the run ended now.
+      checkpoints: their directory, for who must say that without the run.
     """
+    self._checkpoints = checkpoints
     self.asked = False
     self._left = left
     self._watchdog: Optional[subprocess.Popen] = None
@@ -143,9 +149,10 @@ class Stop:
 
   def _begin_watchdog(self, asleep: int) -> None:
     python = (sys.executable, "-I", "-S")  # which starts in no time
+    where = [str(self._checkpoints.absolute())] if self._checkpoints else []
     with contextlib.suppress(OSError):  # the run goes on without it
       self._watchdog = subprocess.Popen(
-        [*python, str(_WATCHDOG), str(os.getpid()), str(_UNHEARD)],
+        [*python, str(_WATCHDOG), str(os.getpid()), str(_UNHEARD), *where],
         stdin=asleep,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -88,7 +88,9 @@ def train(
   config = directory.as_begun(config.completed(), notices.note)
   factories.require_whole_phases(config)
   # Before the directory is touched, for most mistakes show here.
-  stop = Stop(lambda: run_records.what_is_left(directory))
+  stop = Stop(
+    lambda: run_records.what_is_left(directory), directory.checkpoints
+  )
   if make is not None:
     state = make(config, directory)
   else:

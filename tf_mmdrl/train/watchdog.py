@@ -7,7 +7,7 @@ reader in the run takes them out at once, and adds a byte every moment once the
 run was asked to stop. So what is in the pipe and does not change is a run that
 hears nothing. It is killed, for its last checkpoint is whole.
 
-Usage: watchdog.py RUN SECONDS, with the pipe as standard input.
+Usage: watchdog.py RUN SECONDS [CHECKPOINTS], with the pipe as standard input.
 """
 
 import fcntl
@@ -36,12 +36,25 @@ def _is_suspended(run: int) -> bool:
     return False
 
 
-def _tell(run: int, seconds: float) -> None:
+def _what_is_left(checkpoints: str) -> str:
+  """What the same command would go on with; as `run_records` says it.
+
+  That cannot be imported here, where nothing but Python itself is.
+  """
+  try:
+    steps = [int(name) for name in os.listdir(checkpoints) if name.isdigit()]
+  except OSError:
+    steps = []
+  if not steps:
+    return "there is no checkpoint yet, so the same command begins anew"
+  return f"the same command goes on at the checkpoint of step {max(steps):,}"
+
+
+def _tell(run: int, seconds: float, left: str) -> None:
   """Says it where the run does; this program holds none of its outputs."""
   text = (
     f"\nmmdrl: the run has not heard for {seconds:.0f} s that it is to stop:"
-    " its environment holds Python's lock. It is killed; the same command goes"
-    " on at its last checkpoint, if it has made one\n"
+    f" its environment holds Python's lock. It is killed; {left}\n"
   )
   try:
     with open(f"/proc/{run}/fd/2", "a") as errors:
@@ -59,7 +72,7 @@ def main() -> None:
     if not now or now != before or _is_suspended(run):
       before, since = now, time.monotonic()
     elif time.monotonic() - since > seconds:
-      _tell(run, seconds)
+      _tell(run, seconds, _what_is_left(*sys.argv[3:] or [""]))
       os.kill(run, signal.SIGKILL)
       return
     time.sleep(_LOOK)
