@@ -1,6 +1,7 @@
 """Time and memory of the MMD loss, published formula against ours.
 
   python benchmarks/loss.py [--particles 50 200 1000 2000 5000] [--xla]
+    [--json docs/results/speed_loss.json]
   python benchmarks/loss.py --kernels [--particles 50 200] [--xla]
 
 The second compares kernels with the mixture of Gaussians, by the time that all
@@ -152,6 +153,7 @@ def main():
   parser.add_argument("--seconds", type=float, default=5.0)
   parser.add_argument("--xla", action="store_true")
   parser.add_argument("--kernels", action="store_true")
+  parser.add_argument("--json", type=pathlib.Path, help="file for the figures")
   parser.add_argument("--peak", nargs=4, help=argparse.SUPPRESS)
   args = parser.parse_args()
   if args.peak:
@@ -170,7 +172,7 @@ def main():
     f"{'N':>6} {'published':>10} {'by terms':>9} {'ours':>9}"
     f" {'published':>10} {'by terms':>9} {'published':>10} {'ours':>9}"
   )
-  ours_ms = {}
+  found = {}
   for n in args.particles:
     names = list(LOSSES) if n <= LARGEST_PUBLISHED else ["ours"]
     calls = {
@@ -185,7 +187,12 @@ def main():
       else float("nan")
       for name in ("published", "ours")
     }
-    ours_ms[n] = ms["ours"]
+    found[n] = {
+      "milliseconds": {name: ms[name] for name in names},
+      "peak_megabytes": {
+        name: memory[name] for name in memory if name in names
+      },
+    }
     print(
       f"{n:6d} {ms['published']:10.1f} {ms['by terms']:9.1f} {ms['ours']:9.2f}"
       f" {ms['published'] / ms['ours']:10.0f}"
@@ -193,8 +200,10 @@ def main():
       f" {memory['published']:10.0f} {memory['ours']:9.0f}",
       flush=True,
     )
-  if {200, 2000} <= set(ours_ms):
-    growth = ours_ms[2000] / ours_ms[200]
+  timing.record(args.json, found)
+  if {200, 2000} <= set(found):
+    few, many = (found[n]["milliseconds"]["ours"] for n in (200, 2000))
+    growth = many / few
     print(f"from N = 200 to 2,000 ours grows {growth:.1f} times")
 
 

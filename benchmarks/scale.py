@@ -1,12 +1,15 @@
 """CartPole-v1 with its rewards multiplied, and nothing else changed.
 
   python benchmarks/scale.py [--factors 0.01,1,10,1000] [--seeds 16,17,18]
+    [--json docs/results/units/scale.json]
 
 Each run is `mmdrl train --preset classic`, 60k steps. Then its last policy
 plays 20 fresh games: it has solved the task if they average 475. No policy is
 chosen by its scores, because the best of several evaluations was often a lucky
 one. A cell is the score of the fresh games, in CartPole's own rewards. Run it
-again and it goes on. The exit code is 0 if all are solved.
+again and it goes on: what has been played is not played again. `--json` keeps
+every game, with the commit that its run was trained with. The exit code is 0 if
+all are solved.
 
 Imported by Gymnasium, as in `--env scale:CartPoleTimes1000-v1`, this file is
 also what makes those environments.
@@ -16,6 +19,7 @@ import argparse
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 
@@ -72,6 +76,7 @@ def main():
   parser.add_argument("--seeds", default=SEEDS)
   parser.add_argument("--jobs", default="2")
   parser.add_argument("--run-dir", type=pathlib.Path, default="runs/scale")
+  parser.add_argument("--json", type=pathlib.Path, help="file for the games")
   args = parser.parse_args()
   # For the processes that train: they find this file, and the factors.
   here = str(pathlib.Path(__file__).resolve().parent)
@@ -80,7 +85,7 @@ def main():
   seeds = args.seeds.split(",")
   for seed in seeds:  # outermost: what is cut short has all factors
     for factor in args.factors.split(","):
-      code = sweep(args, factor, seed)
+      code = 0 if is_played(args, factor, seed) else sweep(args, factor, seed)
       if code:
         return code
   print("mean of 20 fresh games of the last policy, seeds " + args.seeds)
@@ -93,7 +98,38 @@ def main():
       everything &= solved == len(cells)
       text = ", ".join(f"{score:.1f}" for score in cells)
       print(f"{agent:8} {factor:>10} {solved}/{len(cells):<4}  {text}")
+  if args.json is not None:
+    args.json.write_text(json.dumps(games(args), indent=1) + "\n")
   return 0 if everything else 1
+
+
+def is_played(args, factor, seed):
+  """Whether the fresh games of every agent are there."""
+  return all(
+    fresh_file(args, agent, factor, seed).exists()
+    for agent in args.agents.split(",")
+  )
+
+
+def games(args):
+  """Every fresh game of every run, as JSON values."""
+  runs = []
+  for agent in args.agents.split(","):
+    for factor in args.factors.split(","):
+      for seed in args.seeds.split(","):
+        fresh = fresh_file(args, agent, factor, seed)
+        made = json.loads((fresh.parent / "config.json").read_text())
+        runs.append(
+          {
+            "agent": agent,
+            "factor": factor,
+            "seed": int(seed),
+            "commit": made["git_commit"],
+            "scores": json.loads(fresh.read_text()),
+          }
+        )
+  command = shlex.join(["python", *sys.argv])
+  return {"command": command, "games_seed": FRESH_SEED, "runs": runs}
 
 
 def sweep(args, factor, seed):
@@ -109,12 +145,18 @@ def sweep(args, factor, seed):
 
 def cell(args, agent, factor, seed):
   """Mean score of fresh games of a run's last policy, over the factor."""
-  run = args.run_dir / f"scale:{environment(factor)}" / agent / f"seed{seed}"
-  fresh = run / "fresh.json"
+  fresh = fresh_file(args, agent, factor, seed)
   if not fresh.exists():
+    run = fresh.parent
     last = int(run_files.last(run_files.RunFiles(run).rows(), "step"))
     fresh.write_text(json.dumps(fresh_scores(run, last)))
   return float(np.mean(json.loads(fresh.read_text()))) / float(factor)
+
+
+def fresh_file(args, agent, factor, seed):
+  """Where a run keeps the scores of its fresh games."""
+  run = args.run_dir / f"scale:{environment(factor)}" / agent / f"seed{seed}"
+  return run / "fresh.json"
 
 
 def fresh_scores(run, version):

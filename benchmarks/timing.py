@@ -1,13 +1,18 @@
 """Times functions side by side, so that a noisy machine is fair to all."""
 
+import json
 import os
+import pathlib
 import random
+import shlex
+import sys
 import time
-from typing import Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import tf_mmdrl  # noqa: F401  (before TF-Agents: Keras 2)
+from tf_mmdrl.train import machine
 
 
 def interleaved(
@@ -50,3 +55,22 @@ def interleaved(
       times[name].append(clock() - start)
     rounds += 1
   return {name: sorted(t)[int(len(t) * quantile)] for name, t in times.items()}
+
+
+def record(path: Optional[pathlib.Path], rows: Dict[str, Any]) -> None:
+  """Writes figures for `docs/results`, with what they were found by.
+
+  Args:
+    path: the file; nothing is written if None.
+    rows: the figures, as JSON values.
+  """
+  if path is None:
+    return
+  words = ["python", *sys.argv]
+  content = {
+    "command": shlex.join(words),
+    "load": os.getloadavg()[0],
+    **machine.surroundings(),
+    "rows": rows,
+  }
+  path.write_text(json.dumps(content, indent=1) + "\n")

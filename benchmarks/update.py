@@ -1,6 +1,7 @@
 """Time of one update on a batch of Atari transitions, agent against agent.
 
   python benchmarks/update.py [--seconds 60] [--network minatar] [--unit]
+    [--json docs/results/speed_update.json]
 
 Batch 32, 6 actions, 200 particles (51 atoms for C51), the Nature network or
 MinAtar's. All are updated in turn in one process, called as a TF-Agents user
@@ -16,6 +17,7 @@ of all threads. It does so at some updates only: times are means over a period.
 """
 
 import argparse
+import pathlib
 import time
 from typing import NamedTuple, Optional, Sequence
 
@@ -250,6 +252,7 @@ def main():
   parser.add_argument(
     "--unit", action="store_true", help="what finding the unit costs MMDQN"
   )
+  parser.add_argument("--json", type=pathlib.Path, help="file for the figures")
   args = parser.parse_args()
   task = TASKS[args.network]
   if args.unit:
@@ -268,6 +271,8 @@ def main():
     first[name] = time.perf_counter() - start
   found = timing.interleaved(calls, seconds=args.seconds, quantile=0.1)
   print(f"{'':32} {'ms':>8} {'/ graph':>8} {'/ XLA':>8} {'first s':>8}")
+  rows = {name: {"milliseconds": 1e3 * t} for name, t in found.items()}
+  timing.record(args.json, rows)
   graph, xla = found["DqnAgent, graph"], found["DqnAgent, XLA"]
   for name, seconds in found.items():
     ratios = f"{seconds / graph:8.2f} {seconds / xla:8.2f}"

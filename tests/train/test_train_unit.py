@@ -1,5 +1,6 @@
 """Runs whose rewards are multiplied by powers of two are the same runs."""
 
+import json
 import pathlib
 import sys
 
@@ -79,3 +80,34 @@ def test_a_short_run_is_the_same(tmp_path):
 @pytest.mark.parametrize("agent", ["mmdqn", "qrdqn", "iqn", "c51", "dqn"])
 def test_5000_steps_of_learning_are_the_same(tmp_path, agent):
   _same(tmp_path, agent, _POWERS, "schedule.steps=5200", "system.xla=auto")
+
+
+def test_the_benchmark_keeps_every_game_that_was_played(
+  tmp_path, monkeypatch, capsys
+):
+  def fails(*_):
+    raise AssertionError("what has been played is trained again")
+
+  monkeypatch.setattr(scale, "sweep", fails)
+  for agent, score in (("mmdqn", 5000), ("qrdqn", 4690)):
+    run = tmp_path / "scale:CartPoleTimes10-v1" / agent / "seed3"
+    run.mkdir(parents=True)
+    (run / "config.json").write_text(json.dumps({"git_commit": "abc"}))
+    (run / "fresh.json").write_text(json.dumps([score] * 20))
+  kept = tmp_path / "scale.json"
+  flags = ["--factors", "10", "--seeds", "3", "--json", str(kept)]
+  monkeypatch.setattr(
+    sys, "argv", ["scale.py", *flags, "--run-dir", str(tmp_path)]
+  )
+  assert scale.main() == 1  # one of them has not solved it
+  out = capsys.readouterr().out
+  assert "1/1     500.0\n" in out and "0/1     469.0\n" in out
+  content = json.loads(kept.read_text())
+  assert content["runs"][1] == {
+    "agent": "qrdqn",
+    "factor": "10",
+    "seed": 3,
+    "commit": "abc",
+    "scores": [4690] * 20,
+  }
+  assert content["command"].startswith("python scale.py --factors 10")
