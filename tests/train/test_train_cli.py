@@ -1,5 +1,6 @@
 """The commands around a run, on one small run."""
 
+import csv
 import re
 import shutil
 import subprocess
@@ -102,6 +103,19 @@ def test_evaluate_takes_other_numbers(run, capsys, games):
   out = capsys.readouterr().out
   assert f", {games} game" in out
   assert "the run itself" not in out  # it played others
+
+
+def test_evaluate_writes_the_score_of_each_game(run, capsys, tmp_path):
+  path = tmp_path / "scores.csv"
+  assert main.main(["evaluate", str(run), "-o", str(path)]) == 0
+  out = capsys.readouterr().out
+  with path.open(newline="") as file:
+    games = list(csv.DictReader(file))
+  assert [game["game"] for game in games] == ["0", "1", "2", "3"]
+  mean = np.mean([float(game["score"]) for game in games])
+  assert f"mean {mean:.2f} " in out and f"\n{path}\n" in out
+  steps = np.mean([int(game["steps"]) for game in games])
+  assert f"steps: mean {steps:.0f}\n" in out
 
 
 def test_evaluate_by_risk(run, capsys):

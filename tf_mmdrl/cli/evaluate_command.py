@@ -1,17 +1,19 @@
 """`mmdrl evaluate`: plays games with a policy and prints the scores."""
 
 import argparse
+import dataclasses
+import pathlib
 from typing import TYPE_CHECKING, Optional
 
 import numpy as np
 
 from tf_mmdrl.cli import game_flags, output, quiet
-from tf_mmdrl.core import progress, score_text
+from tf_mmdrl.core import errors, progress, score_text
+from tf_mmdrl.train import config as configs
 
 if TYPE_CHECKING:
   from tf_mmdrl.evaluation.evaluator import Evaluation
   from tf_mmdrl.train.playing import ExportedPolicy
-
 
 EXAMPLE = "mmdrl evaluate runs/... --episodes 100 --score cvar:0.25"
 PAGE = "docs/training.md"
@@ -31,11 +33,29 @@ def add_game_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="N",
     help="games to play; as many as in the run if left out",
   )
+  parser.add_argument(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=pathlib.Path,
+    help="also write the score and the steps of each game, as .csv",
+  )
+
+
+def check(args: argparse.Namespace, *, is_run: bool = True) -> None:
+  """Raises what needs no TensorFlow to be known."""
+  game_flags.check(args, is_run=is_run)
+  if args.episodes is not None:
+    configs.check(configs.Config(), [f"evaluation.episodes={args.episodes}"])
+  if args.output is not None:
+    if args.output.suffix != ".csv":
+      raise errors.UserError(f"scores end in .csv, got {str(args.output)!r}")
+    output.require_place(args.output)
 
 
 def run(args: argparse.Namespace) -> int:
   """Plays, prints the scores, and compares them with the run's own."""
-  game_flags.check(args)
+  check(args)
   with quiet.loading():
     from tf_mmdrl.train import playing
 
@@ -54,6 +74,8 @@ def evaluate(policy: "ExportedPolicy", args: argparse.Namespace) -> int:
   with progress.Progress(1.0, "evaluate") as shown:
     played = playing.evaluate(policy, config, shown.update)
   _show(policy.number, played)
+  if args.output is not None:
+    _write(args.output, played)
   if policy.config is None or config != policy.config.completed():
     return 0  # other games than the run's
   # A SavedModel's other scores may round differently, and so may choose
@@ -61,6 +83,25 @@ def evaluate(policy: "ExportedPolicy", args: argparse.Namespace) -> int:
   if config.evaluation.score == "mean":
     _compare(played.mean, policy.score)
   return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class _Game:
+  """A line of the file of scores."""
+
+  game: int
+  score: float
+  steps: int
+
+
+def _write(path: pathlib.Path, played: "Evaluation") -> None:
+  games = [
+    _Game(number, float(score), int(steps))
+    for number, (score, steps) in enumerate(zip(played.scores, played.lengths))
+  ]
+  columns = [field.name for field in dataclasses.fields(_Game)]
+  output.write_csv(path, columns, games)
+  print(path)
 
 
 def _show(number: int, played: "Evaluation") -> None:

@@ -40,6 +40,19 @@ def directory(path: str) -> pathlib.Path:
   return made
 
 
+def require_place(path: pathlib.Path) -> None:
+  """Raises unless a file of that name can be made where it is to lie."""
+  if not path.parent.is_dir():
+    raise errors.UserError(
+      f"there is no directory {str(path.parent)!r} for {path.name!r}; make it"
+      " or pass another"
+    )
+  if path.is_dir():
+    raise errors.UserError(
+      f"{str(path)!r} is a directory, and a file is wanted; pass another name"
+    )
+
+
 def write_csv(
   path: pathlib.Path, columns: Sequence[str], rows: Sequence[Any]
 ) -> None:

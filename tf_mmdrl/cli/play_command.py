@@ -2,7 +2,7 @@
 
 import argparse
 
-from tf_mmdrl.cli import evaluate_command, game_flags, quiet, run_argument
+from tf_mmdrl.cli import evaluate_command, quiet, run_argument
 from tf_mmdrl.core import errors
 
 EXAMPLE = "mmdrl play policies --episodes 100"
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     raise errors.UserError(
       f"--risk {args.risk} is now --score cvar:{args.risk}"
     )
-  game_flags.check(args, is_run=False)
+  evaluate_command.check(args, is_run=False)
   with quiet.loading():
     from tf_mmdrl.train import playing
 

@@ -3,7 +3,7 @@
 import argparse
 import pathlib
 
-from tf_mmdrl.cli import game_flags, quiet
+from tf_mmdrl.cli import game_flags, output, quiet
 from tf_mmdrl.core import errors, optional, progress
 
 EXAMPLE = "mmdrl watch runs/... -o game.mp4"
@@ -67,11 +67,8 @@ def _check(args: argparse.Namespace) -> None:
   if args.stills is not None and args.stills.suffix != ".png":
     raise errors.UserError(f"stills end in .png, got {str(args.stills)!r}")
   for path in (args.output, args.stills):
-    if path is not None and not path.parent.is_dir():
-      raise errors.UserError(
-        f"there is no directory {str(path.parent)!r} for {path.name!r}; make it"
-        " or pass another"
-      )
+    if path is not None:
+      output.require_place(path)
   for flag, number in (
     ("--episodes", args.episodes),
     ("--max-steps", args.max_steps),
