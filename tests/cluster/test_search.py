@@ -190,6 +190,10 @@ def _config():
     ),
     ("agent.n_step=1..5", dict(bounds=(1, 5), is_whole=True)),
     ("network.dueling=true,false", dict(choices=("true", "false"))),
+    (
+      "agent.kernel=gaussian_mixture:1..10,smooth_energy:1",
+      dict(choices=("gaussian_mixture:1..10", "smooth_energy:1")),
+    ),
   ],
 )
 def test_searches_are_read(text, wanted):
@@ -209,10 +213,11 @@ def test_searches_are_read(text, wanted):
     (["optimizer.learning_rate=0..1:log"], "only if LOW is above 0"),
     (["optimizer.learning_rate=1e-5..1:lin"], "only if LOW is above 0"),
     (["optimizer.learning_rate=-1..1"], "learning_rate must be above 0"),
-    (["agent.n_step=1..2.5"], "whole numbers only"),
+    (["agent.n_step=1..2.5"], "n_step must be a whole number, got '2.5'"),
     (["network.dueling=0..1"], "has no range"),
     (["network.dueling=true"], "two or more values"),
     (["network.dueling=true,perhaps"], "dueling"),
+    (["agent.kernel=smooth_energy:1,smoth"], "did you mean 'smooth_energy'"),
     (["agent.n_step=1..2", "agent.n_step=1,3"], "n_step twice"),
   ],
 )

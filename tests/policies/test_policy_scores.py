@@ -8,7 +8,7 @@ from tf_agents.policies import policy_saver
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step as ts
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import errors, score_words
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 from tf_mmdrl.networks import ReturnNetwork, heads, implicit_heads
 from tf_mmdrl.policies import ReturnPolicy, score_names, scores
@@ -227,6 +227,9 @@ def test_a_schedule_follows_the_run():
     ("ucb:-1", "beta must be at least 0, got -1"),
     ("boltzmann:0", "temperature must be above 0, got 0"),
     ("cpw:0.1", r"eta must be in \[0.3, 1\], got 0.1"),
+    ("wang:nan", "eta must be finite, got nan"),
+    ("mean_deviation:inf", "penalty must be finite, got inf"),
+    ("ucb:inf", "beta must be finite, got inf"),
     ("thompson:3", "takes no number"),
     ("tompson", "did you mean.*thompson"),
   ],
@@ -234,6 +237,13 @@ def test_a_schedule_follows_the_run():
 def test_bad_input_says_what_was_wanted(text, message):
   with pytest.raises(errors.UserError, match=message):
     score_names.parse(text)
+
+
+def test_the_words_know_which_scores_draw():
+  for name in score_words.NAMES:
+    text = f"{name}:0.5" if name in score_words.WITH_NUMBER else name
+    draws = score_names.parse(text).draws is not scores.Draws.NONE
+    assert draws == (name in score_words.WITH_DRAWS), name
 
 
 def test_a_policy_is_evaluated_without_draws():

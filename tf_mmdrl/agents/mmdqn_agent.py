@@ -9,7 +9,7 @@ from tf_mmdrl.agents import base, checks
 from tf_mmdrl.core import algorithms, settings
 from tf_mmdrl.losses import MMDLoss
 from tf_mmdrl.networks import heads
-from tf_mmdrl.ops import bandwidths, kernel_names, kernels
+from tf_mmdrl.ops import bandwidths, kernel_names, kernel_words, kernels
 
 # Of agents in scripts: it pulls as much far away as near by, so that games that
 # end early, far from what was predicted, count in full (docs/kernels.md).
@@ -91,6 +91,7 @@ def kernel_setting(default: str = TRAINED_KERNEL) -> Any:
     default,
     "kernel of the MMD, over returns in units; gaussian_mixture:1..10 alone is"
     " the paper's, and docs/kernels.md lists all",
+    check=kernel_words.check,
   )
 
 

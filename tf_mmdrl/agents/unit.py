@@ -10,7 +10,6 @@ PopArt (van Hasselt et al., "Learning values across many orders of magnitude",
 2016) changes its scale in the same way, at every update and up to rounding.
 """
 
-import math
 from typing import Iterable, Optional, Tuple, Union
 
 import numpy as np
@@ -19,10 +18,10 @@ import tensorflow as tf
 from tf_mmdrl.agents import compiling, moments, replicas, transitions
 from tf_mmdrl.agents.network_pair import NetworkPair
 from tf_mmdrl.agents.optimizers import Group, Groups
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import unit_words
 from tf_mmdrl.ops import return_size
 
-AUTO = "auto"
+AUTO = unit_words.AUTO
 
 # Returns of so many units, as a root mean square, are what "auto" aims at (up
 # to twice as many, because the unit is a power of two). With more units in a
@@ -33,7 +32,6 @@ _LEAST, _MOST = 1 / 2, 8 / 3  # of what is wanted, where the unit stays as it is
 _FIRST = 64  # batches that are all measured, one by one
 _PERIOD = 32  # updates from one measure to the next, later
 _MEMORY = 64  # measures that the averages look back, nearly
-_LARGEST_EXPONENT = 100  # of the unit: float32 ends at 127
 
 
 def state(value, dtype: tf.DType, name: str) -> tf.Variable:
@@ -72,10 +70,12 @@ class Unit(tf.Module):
       dimensions: D, of joint returns.
     """
     super().__init__(name="unit")
-    word, colon, number = str(unit).partition(":")
-    self.is_auto = word.strip() == AUTO
-    self._wanted = _number(number, unit) if colon else wanted
-    self.initial = 1.0 if self.is_auto else _number(unit, unit)
+    self.is_auto, number = unit_words.read(unit)
+    self._wanted, self.initial = wanted, 1.0
+    if number is not None and self.is_auto:
+      self._wanted = number
+    elif number is not None:
+      self.initial = number
 
     outer = () if dimensions is None else (dimensions,)
     zeros = np.zeros([*outer, return_size.NUM_STATISTICS])
@@ -115,7 +115,8 @@ class Unit(tf.Module):
       tf.clip_by_value(distance, -60, 60)
     )
     best = size.exponent + return_size.exponent_of(size.relative / self._wanted)
-    best = tf.clip_by_value(best, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
+    largest = unit_words.LARGEST_EXPONENT
+    best = tf.clip_by_value(best, -largest, largest)
     is_first = size.known & ~self.known
     share = in_units / self._wanted
     leaves = size.known & ((share < _LEAST) | (share > _MOST))
@@ -248,17 +249,3 @@ def change(
           if any(one is weight for one in weights):
             moments.change(optimizer, changed, stay)
     net.unit.assign(unit)
-
-
-def _number(text, unit) -> float:
-  try:
-    number = math.nan if isinstance(text, bool) else float(text)
-    if 2.0**-_LARGEST_EXPONENT <= number <= 2.0**_LARGEST_EXPONENT:
-      return number
-  except (TypeError, ValueError):
-    pass  # the same message
-  raise errors.UserError(
-    f"unit must be {AUTO!r}, '{AUTO}:X' for returns of X units, or how many"
-    f" natural rewards one unit is, from 2^-{_LARGEST_EXPONENT} to"
-    f" 2^{_LARGEST_EXPONENT}, got {unit!r}"
-  )

@@ -313,7 +313,11 @@ def check(args: argparse.Namespace) -> str:
   agent = _agent(args)
   if agent is not None:
     algorithms.check_name(agent)
-  found = configs.check(presets.PRESETS[preset].config, _settings(args))
+  found = configs.check(
+    presets.PRESETS[preset].config,
+    _settings(args),
+    whole=not (args.data or agent or presets.follows_agent(preset)),
+  )
   if not args.data:
     names.require(found.name)
   else:

@@ -59,7 +59,10 @@ def parse(texts: Sequence[str], config: Config) -> List[Search]:
 
 
 def check(texts: Sequence[str]) -> None:
-  """Raises for what is no search of settings; needs no TensorFlow."""
+  """Raises for what is no search of settings, as far as no TensorFlow tells.
+
+  What an algorithm's own settings may be is left to `parse`.
+  """
   if not texts:
     raise errors.UserError(
       "a search needs --search GROUP.FIELD=LOW..HIGH[:log] at least once; for"
@@ -71,6 +74,48 @@ def check(texts: Sequence[str]) -> None:
       raise errors.UserError(f"--search has {name} twice; leave one out")
     if name not in configs.shared_names() and not name.startswith("agent."):
       raise errors.unknown_name("setting", name, configs.shared_names())
+  for text in texts:
+    name, values = _parts(text)
+    ends = _ends(name, values)
+    if name in configs.shared_names():
+      for end in ends:
+        configs.check(Config(), [f"{name}={end}"])
+
+
+def _ends(name: str, values: str) -> Sequence[str]:
+  """The ends of a range, or all values of a list, as they are written."""
+  if _is_range(values):
+    _span(name, values)
+    low, _, high = values.partition(":")[0].partition("..")
+    return low.strip(), high.strip()
+  ends = [value.strip() for value in values.split(",")]
+  if len(set(ends)) < 2 or not all(ends):
+    raise errors.UserError(
+      f"--search {name} wants two or more values, got {values!r}"
+    )
+  return ends
+
+
+def _is_range(values: str) -> bool:
+  """Whether it is no list: a kernel in one may have dots, as in 1..10."""
+  return ".." in values and "," not in values
+
+
+def _span(name: str, text: str) -> Tuple[float, float, bool]:
+  """The ends of `LOW..HIGH[:log]`, and whether it is by the logarithm."""
+  span, colon, kind = text.partition(":")
+  low_text, _, high_text = span.partition("..")
+  try:
+    low, high = float(low_text), float(high_text)
+  except ValueError:
+    low, high = 0.0, 0.0
+  is_log = kind == "log"
+  if not (low < high and (is_log or not colon) and (low > 0 or not is_log)):
+    raise errors.UserError(
+      f"--search {name} wants LOW..HIGH with LOW below HIGH, and :log behind"
+      f" them only if LOW is above 0, got {text!r}"
+    )
+  return low, high, is_log
 
 
 def _parts(text: str) -> Tuple[str, str]:
@@ -89,15 +134,10 @@ def _parse_one(text: str, config: Config) -> Search:
   known = dict(configs.fields(config))
   if name not in known:
     raise errors.unknown_name("setting", name, known)
-  if ".." in values:
+  ends = _ends(name, values)
+  if _is_range(values):
     search = _range(name, values, known[name])
-    ends = [_text(search, end) for end in search.bounds or ()]
   else:
-    ends = [value.strip() for value in values.split(",")]
-    if len(set(ends)) < 2 or not all(ends):
-      raise errors.UserError(
-        f"--search {name} wants two or more values, got {values!r}"
-      )
     search = Search(name, choices=tuple(ends))
   for end in ends:
     configs.change(config, [f"{name}={end}"])
@@ -105,30 +145,11 @@ def _parse_one(text: str, config: Config) -> Search:
 
 
 def _range(name: str, text: str, value: Any) -> Search:
-  span, colon, kind = text.partition(":")
-  low_text, _, high_text = span.partition("..")
-  try:
-    low, high = float(low_text), float(high_text)
-  except ValueError:
-    low, high = 0.0, 0.0
-  is_log = kind == "log"
-  if not (low < high and (is_log or not colon) and (low > 0 or not is_log)):
-    raise errors.UserError(
-      f"--search {name} wants LOW..HIGH with LOW below HIGH, and :log behind"
-      f" them only if LOW is above 0, got {text!r}"
-    )
+  low, high, is_log = _span(name, text)
   if isinstance(value, (bool, str)):
     raise errors.UserError(
       f"{name} is {json.dumps(value)} and has no range; write its values,"
       f" {name}=A,B"
     )
   is_whole = isinstance(value, int)
-  if is_whole and (low != int(low) or high != int(high)):
-    raise errors.UserError(
-      f"{name} has whole numbers only, got the range {text!r}"
-    )
   return Search(name, (low, high), is_log, is_whole)
-
-
-def _text(search: Search, end: float) -> str:
-  return str(int(end)) if search.is_whole else repr(end)

@@ -4,7 +4,8 @@ What they mean is in `policies.score_names`. The words alone need no TensorFlow,
 so that a misspelt score is told at once.
 """
 
-from typing import NamedTuple, Optional
+import math
+from typing import Callable, NamedTuple, Optional
 
 from tf_mmdrl.core import errors
 
@@ -18,7 +19,45 @@ WITH_NUMBER = (
   "cpw",
 )
 WITH_SCHEDULE = ("boltzmann", "ucb")
+WITH_DRAWS = ("thompson", "bootstrapped", "boltzmann")
 NAMES = (*PLAIN, *WITH_NUMBER)
+
+
+class Range(NamedTuple):
+  """What a score's number may be.
+
+  Attributes:
+    name: what the number is called.
+    holds: whether a number is one of these.
+    wanted: the same in words.
+  """
+
+  name: str
+  holds: Callable[[float], bool]
+  wanted: str
+
+
+_RANGES = {
+  "boltzmann": Range("temperature", lambda t: t > 0, "above 0"),
+  "ucb": Range("beta", lambda b: b >= 0, "at least 0"),
+  "cvar": Range("level", lambda a: 0 < a <= 1, "in (0, 1]"),
+  "mean_deviation": Range("penalty", lambda _: True, "a number"),
+  "wang": Range("eta", lambda _: True, "a number"),
+  "cpw": Range("eta", lambda e: 0.3 <= e <= 1, "in [0.3, 1]"),
+}
+
+
+def require(name: str, number: float) -> None:
+  """Raises unless a score's number is in its range.
+
+  Args:
+    name: one of WITH_NUMBER.
+    number: what stands behind its colon.
+  """
+  allowed = _RANGES[name]
+  wanted = allowed.wanted if math.isfinite(number) else "finite"
+  if wanted == "finite" or not allowed.holds(number):
+    raise errors.UserError(f"{allowed.name} must be {wanted}, got {number}")
 
 
 class Written(NamedTuple):
@@ -54,24 +93,40 @@ def read(text: str, *, schedule: bool = True) -> Written:
     return Written(name)
   start, arrow, end = number.partition("->")
   if not arrow:
-    return Written(name, _number(number, text))
+    return Written(name, _number(name, number, text))
   if name not in WITH_SCHEDULE or not schedule:
     raise errors.UserError(
       f"{name!r} takes one number here, not a schedule, got {text!r}"
     )
-  return Written(name, _number(start, text), _number(end, text))
+  return Written(name, _number(name, start, text), _number(name, end, text))
 
 
 def read_steady(text: str) -> Written:
-  """The same, of a score that does not change as a run goes on."""
-  return read(text, schedule=False)
+  """The same, of a score that policies are evaluated by.
+
+  Args:
+    text: what was written. It must not change as a run goes on, and must not
+      depend on draws.
+
+  Returns:
+    The parts.
+  """
+  written = read(text, schedule=False)
+  if written.name in WITH_DRAWS:
+    raise errors.UserError(
+      f"a policy is evaluated by a score without draws, got {text!r}; pass for"
+      " example mean or cvar:0.25"
+    )
+  return written
 
 
-def _number(number: str, text: str) -> float:
+def _number(name: str, number: str, text: str) -> float:
   try:
-    return float(number)
+    found = float(number)
   except ValueError:
     raise errors.UserError(
       f"{text!r} wants a number after the colon, for example"
       f" {text.partition(':')[0]}:0.5"
     ) from None
+  require(name, found)
+  return found

@@ -8,6 +8,7 @@ import re
 from typing import List, NamedTuple, Optional, Tuple
 
 from tf_mmdrl.core import errors, plugins
+from tf_mmdrl.ops import kernel_checks
 
 ONE_NUMBER = (
   "gaussian",
@@ -19,6 +20,8 @@ ONE_NUMBER = (
 )
 MIXTURE, GEOMETRIC = "gaussian_mixture", "gaussian_geometric"
 MEDIAN, ANNEALED = "gaussian_median", "gaussian_annealed"
+# What the numbers of a kernel are called, where they are no bandwidths.
+_PARAMETERS = {"exp_prod": "sigma"}
 NAMES = (*ONE_NUMBER, MIXTURE, GEOMETRIC, MEDIAN, ANNEALED)
 
 
@@ -37,9 +40,26 @@ class Term(NamedTuple):
 
 
 def check(text: str) -> None:
-  """Raises unless this is a kernel, or a rule that makes one."""
-  if read_rule(text) is None:
-    read(text)
+  """Raises unless this is a kernel, or a rule that makes one.
+
+  What `ops.kernel_names` makes of it can be wrong only where a kernel is
+  somebody's own.
+  """
+  rule = read_rule(text)
+  if rule is not None:
+    kernel_checks.positive(f"numbers of {rule.name}", rule.numbers)
+    return
+  terms = read(text)
+  for term in terms:
+    if term.name == GEOMETRIC and term.numbers:
+      kernel_checks.exponents(*term.numbers)
+    elif term.name == "unrectified":
+      kernel_checks.alpha(*term.numbers)
+    elif term.name in (*ONE_NUMBER, MIXTURE):
+      kernel_checks.positive(
+        _PARAMETERS.get(term.name, "bandwidths"), term.numbers
+      )
+  kernel_checks.coefficients([term.coefficient for term in terms], len(terms))
 
 
 def read_rule(text: str) -> Optional[Term]:

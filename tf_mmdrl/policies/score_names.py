@@ -9,7 +9,7 @@ from typing import Callable, Dict, Optional
 
 import tensorflow as tf
 
-from tf_mmdrl.core import errors, score_words
+from tf_mmdrl.core import score_words
 from tf_mmdrl.policies import scores
 
 _MAKE: Dict[str, Callable[..., scores.Score]] = {
@@ -43,16 +43,10 @@ def parse(
     return make()
   if last is None or progress is None:
     return make(first)
-  make(first), make(last)  # both ends must do
   return make(lambda: first + tf.minimum(progress(), 1.0) * (last - first))
 
 
 def parse_steady(text: str) -> scores.Score:
   """The score that `text` names, which must not depend on draws."""
-  score = parse(text)
-  if score.draws is not scores.Draws.NONE:
-    raise errors.UserError(
-      f"a policy is evaluated by a score without draws, got {text!r}; pass for"
-      " example mean or cvar:0.25"
-    )
-  return score
+  score_words.read_steady(text)
+  return parse(text)

@@ -14,7 +14,7 @@ from typing import Any, Callable, Optional, Union
 
 import tensorflow as tf
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.core import score_words
 from tf_mmdrl.core.return_distribution import ReturnDistribution
 
 # A number, or a function that gives one when it is needed: a schedule.
@@ -94,7 +94,7 @@ class Boltzmann(Score):
   draws = Draws.EACH_STEP
 
   def __post_init__(self):
-    _check("temperature", self.temperature, lambda t: t > 0, "above 0")
+    _check("boltzmann", self.temperature)
 
   def __call__(self, distributions, uniform):
     """[B, A] whose largest is such a draw: Q / T plus Gumbel noise."""
@@ -118,7 +118,7 @@ class UpperConfidence(Score):
   beta: Value
 
   def __post_init__(self):
-    _check("beta", self.beta, lambda b: b >= 0, "at least 0")
+    _check("ucb", self.beta)
 
   def __call__(self, distributions, uniform):
     """[B, A] upper confidence bounds."""
@@ -159,7 +159,7 @@ class CVaR(Score):
   level: float
 
   def __post_init__(self):
-    _check("level", self.level, lambda a: 0 < a <= 1, "in (0, 1]")
+    score_words.require("cvar", self.level)
 
   def __call__(self, distributions, uniform):
     """[B, A] conditional values at risk."""
@@ -176,6 +176,9 @@ class MeanDeviation(Score):
 
   penalty: float
 
+  def __post_init__(self):
+    score_words.require("mean_deviation", self.penalty)
+
   def __call__(self, distributions, uniform):
     """[B, A] penalised means."""
     return distributions.mean() - self.penalty * distributions.deviation()
@@ -190,6 +193,9 @@ class Wang(Score):
   """
 
   eta: float
+
+  def __post_init__(self):
+    score_words.require("wang", self.eta)
 
   def __call__(self, distributions, uniform):
     """[B, A] distorted means."""
@@ -218,7 +224,7 @@ class CPW(Score):
   eta: float = 0.71
 
   def __post_init__(self):
-    _check("eta", self.eta, lambda e: 0.3 <= e <= 1, "in [0.3, 1]")
+    score_words.require("cpw", self.eta)
 
   def __call__(self, distributions, uniform):
     """[B, A] distorted means."""
@@ -248,6 +254,6 @@ def _now(value: Value) -> Union[float, tf.Tensor]:
   return tf.cast(value(), tf.float32) if callable(value) else value
 
 
-def _check(name: str, value: Value, holds, wanted: str) -> None:
-  if not callable(value) and not holds(value):
-    raise errors.UserError(f"{name} must be {wanted}, got {value}")
+def _check(name: str, value: Value) -> None:
+  if not callable(value):
+    score_words.require(name, value)

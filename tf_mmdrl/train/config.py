@@ -197,15 +197,19 @@ def change(config: Config, assignments: Sequence[str]) -> Config:
   return config.replace(**changes).completed()
 
 
-def check(config: Config, assignments: Sequence[str]) -> EnvironmentConfig:
+def check(
+  config: Config, assignments: Sequence[str], *, whole: bool = False
+) -> EnvironmentConfig:
   """Raises what `change` would, as far as that needs no TensorFlow.
 
-  So most mistakes are told at once. Whether settings fit each other is left to
-  `change`, as are most values of an algorithm's own.
+  So most mistakes are told at once. Most values of an algorithm's own are left
+  to `change`.
 
   Args:
     config: where to begin.
     assignments: the changes.
+    whole: whether no others are to come, which an algorithm makes. If they are,
+      whether settings fit each other is left to `change`, too.
 
   Returns:
     The environment that they ask for.
@@ -219,6 +223,8 @@ def check(config: Config, assignments: Sequence[str]) -> EnvironmentConfig:
       environment = changed
     if group == "agent":
       agent = changed.name
+  if whole:
+    config.replace(**changes)
   _check_own(agent, own)
   return environment
 

@@ -6,7 +6,7 @@ help. `train.config` puts the groups together.
 
 import dataclasses
 
-from tf_mmdrl.core import score_words, settings
+from tf_mmdrl.core import score_words, settings, unit_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +87,7 @@ class AgentConfig(settings.Group):
     "how many natural rewards make one unit of return, in which losses are"
     " computed; auto: found from the rewards; auto:X: found so that returns"
     " are about X units",
+    check=unit_words.read,
   )
   reward_scale: float = settings.setting(
     1.0,

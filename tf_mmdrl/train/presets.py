@@ -31,6 +31,11 @@ def check_name(name: str) -> None:
     raise errors.unknown_name("preset", name, PRESETS)
 
 
+def follows_agent(name: str) -> bool:
+  """Whether an algorithm's paper makes a part of the preset."""
+  return name in (PUBLISHED, _PAPER)
+
+
 def get(name: str, agent: Optional[str] = None) -> Config:
   """The preset of that name, for an algorithm.
 

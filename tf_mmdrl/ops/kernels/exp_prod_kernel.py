@@ -5,6 +5,7 @@ from typing import Tuple
 
 import tensorflow as tf
 
+from tf_mmdrl.ops import kernel_checks
 from tf_mmdrl.ops.kernels import kernel
 
 
@@ -20,7 +21,7 @@ class ExpProd(kernel.Kernel):
   at_zero = 1.0
 
   def __post_init__(self):
-    kernel.positive("sigma", (self.sigma,))
+    kernel_checks.positive("sigma", (self.sigma,))
 
   def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
     """See the base class."""

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_mmdrl.core import errors
+from tf_mmdrl.ops import kernel_checks
 from tf_mmdrl.ops import reach as reaches
 from tf_mmdrl.ops.kernels import kernel, rounded_distance
 
@@ -48,12 +49,12 @@ class GaussianMixture(kernel.Kernel):
 
   def __post_init__(self):
     if not tf.is_tensor(self.bandwidths):
-      bandwidths = kernel.positive("bandwidths", self.bandwidths)
+      bandwidths = kernel_checks.positive("bandwidths", self.bandwidths)
       object.__setattr__(self, "bandwidths", bandwidths)
     count = np.shape(self.bandwidths)[-1]
     coefficients = tuple(self.coefficients or (1.0,) * count)
     tails = tuple(self.tails or (0.0,) * count)
-    both = kernel.checked_coefficients(coefficients + tails, 2 * count)
+    both = kernel_checks.coefficients(coefficients + tails, 2 * count)
     object.__setattr__(self, "coefficients", both[:count])
     object.__setattr__(self, "tails", both[count:])
     if any(tails) and tf.is_tensor(self.bandwidths):
@@ -195,9 +196,6 @@ def geometric_mixture(low: int = -8, high: int = 8) -> GaussianMixture:
   Returns:
     The kernel.
   """
-  if not low <= high:
-    raise errors.UserError(
-      f"the exponents must go up, got {low}..{high}; write for example -8..8"
-    )
+  kernel_checks.exponents(low, high)
   hs = tuple(2.0**exponent for exponent in range(low, high + 1))
   return GaussianMixture(hs, tuple(math.sqrt(h) for h in hs))

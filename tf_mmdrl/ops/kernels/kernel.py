@@ -12,11 +12,10 @@ import abc
 import dataclasses
 import functools
 import math
-from typing import List, Optional, Sequence, Tuple
+from typing import List, Optional, Tuple
 
 import tensorflow as tf
 
-from tf_mmdrl.core import errors
 from tf_mmdrl.ops import reach as reaches
 
 
@@ -113,36 +112,3 @@ class Kernel(abc.ABC):
     if self.properties.shift_invariant:
       return tf.math.squared_difference(x, y)
     return tf.multiply(x, y)
-
-
-def positive(name: str, values: Sequence[float]) -> Tuple[float, ...]:
-  """Checks bandwidths and their like."""
-  values = tuple(float(value) for value in values)
-  if not values:
-    raise errors.UserError(f"{name} must hold at least one value, got none")
-  for index, value in enumerate(values):
-    if not (value > 0 and math.isfinite(value)):
-      raise errors.UserError(
-        f"{name} must be positive and finite, got {value} at index {index};"
-        " pass h > 0"
-      )
-  return values
-
-
-def checked_coefficients(
-  values: Sequence[float], count: int
-) -> Tuple[float, ...]:
-  """Checks the coefficients of a sum of `count` kernels."""
-  values = tuple(float(value) for value in values)
-  if len(values) != count or not any(values):
-    raise errors.UserError(
-      f"one coefficient is wanted for each of the {count} kernels, not all"
-      f" zero; got {values}"
-    )
-  for index, value in enumerate(values):
-    if not (value >= 0 and math.isfinite(value)):
-      raise errors.UserError(
-        f"coefficients must be non-negative and finite, got {value} at index"
-        f" {index}; a kernel with a negative part is no kernel"
-      )
-  return values

@@ -5,6 +5,7 @@ from typing import List, Optional, Tuple
 
 import tensorflow as tf
 
+from tf_mmdrl.ops import kernel_checks
 from tf_mmdrl.ops import reach as reaches
 from tf_mmdrl.ops.kernels import kernel
 
@@ -25,7 +26,7 @@ class Laplace(kernel.Kernel):
   has_cusp = True
 
   def __post_init__(self):
-    kernel.positive("bandwidths", (self.h,))
+    kernel_checks.positive("bandwidths", (self.h,))
 
   def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
     """See the base class."""

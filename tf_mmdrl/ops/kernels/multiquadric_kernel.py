@@ -7,6 +7,7 @@ from typing import List, Tuple
 import numpy as np
 import tensorflow as tf
 
+from tf_mmdrl.ops import kernel_checks
 from tf_mmdrl.ops import reach as reaches
 from tf_mmdrl.ops.kernels import kernel
 
@@ -30,7 +31,7 @@ class Multiquadric(kernel.Kernel):
   at_zero = -1.0
 
   def __post_init__(self):
-    kernel.positive("bandwidths", (self.h,))
+    kernel_checks.positive("bandwidths", (self.h,))
 
   def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
     """See the base class."""

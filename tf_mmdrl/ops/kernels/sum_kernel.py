@@ -5,6 +5,7 @@ from typing import List, Optional, Sequence, Tuple
 
 import tensorflow as tf
 
+from tf_mmdrl.ops import kernel_checks
 from tf_mmdrl.ops import reach as reaches
 from tf_mmdrl.ops.kernels import kernel
 
@@ -18,7 +19,7 @@ class Sum(kernel.Kernel):
 
   def __post_init__(self):
     object.__setattr__(self, "terms", tuple(self.terms))
-    coefficients = kernel.checked_coefficients(
+    coefficients = kernel_checks.coefficients(
       self.coefficients, len(self.terms)
     )
     object.__setattr__(self, "coefficients", coefficients)

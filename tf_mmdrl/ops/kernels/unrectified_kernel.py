@@ -6,7 +6,7 @@ from typing import List, Optional, Tuple
 import numpy as np
 import tensorflow as tf
 
-from tf_mmdrl.core import errors
+from tf_mmdrl.ops import kernel_checks
 from tf_mmdrl.ops import reach as reaches
 from tf_mmdrl.ops.kernels import kernel
 
@@ -22,10 +22,7 @@ class Unrectified(kernel.Kernel):
   alpha: float = 1.0
 
   def __post_init__(self):
-    if not 0 < self.alpha <= 2:
-      raise errors.UserError(
-        f"alpha must lie in (0, 2], got {self.alpha}; the paper uses 1"
-      )
+    kernel_checks.alpha(self.alpha)
 
   @property
   def properties(self) -> kernel.Properties:
