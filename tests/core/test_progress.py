@@ -37,6 +37,17 @@ def test_terminal_rewrites_one_line_cut_to_its_width(monkeypatch, clock):
   assert last == "chain: 100%, 1:00 gone".ljust(29) + "\n"
 
 
+def test_an_interrupt_leaves_the_line_to_who_tells_it(clock):
+  stream = _Terminal()
+  with (
+    pytest.raises(KeyboardInterrupt),
+    progress.Progress(4, "chain", stream) as shown,
+  ):
+    shown.update(1)
+    raise KeyboardInterrupt
+  assert "25%" in stream.getvalue() and "\n" not in stream.getvalue()
+
+
 def test_elsewhere_plain_lines_ten_seconds_apart(clock):
   stream = io.StringIO()
   with progress.Progress(2, "theory", stream) as shown:

@@ -7,7 +7,8 @@ import pytest
 
 from tf_mmdrl.cli import main
 from tf_mmdrl.core import errors
-from tf_mmdrl.offline import dataset, opening, target_policies
+from tf_mmdrl.offline import dataset, opening, recording, target_policies
+from tf_mmdrl.train import config as configs
 
 _FUNCTION = "offline_fixtures:mostly_right"
 
@@ -22,7 +23,7 @@ def test_policies_take_turns_and_their_probabilities_are_logged(
 ):
   where = tmp_path / "data"
   assert not _record(where, _FUNCTION, "random", "--episodes", "20")
-  assert "20 episodes" in capsys.readouterr().out
+  assert " 20 episodes" in " ".join(capsys.readouterr().out.split())
   data = opening.open_dataset(str(where))
   assert data.description.environment == "CartPole-v1"
   episodes = list(data.read(range(20)))
@@ -47,6 +48,18 @@ def test_steps_are_counted_and_games_cut_off_there(tmp_path):
   data = opening.open_dataset(str(where))
   assert 200 <= data.num_steps < 240
   assert dataset.summarize(data).num_terminated < len(data)
+
+
+@pytest.mark.parametrize("amount", [dict(episodes=4), dict(steps=60)])
+def test_how_much_is_recorded_is_told(tmp_path, amount):
+  config = configs.Config().replace(
+    environment=dict(name="CartPole-v1"), evaluation=dict(num_envs=2)
+  )
+  told = []
+  recording.record(
+    [None], config, tmp_path / "data", **amount, about={}, progress=told.append
+  )
+  assert told == sorted(told) and told[0] < 0.5 and told[-1] >= 1
 
 
 def test_the_same_seed_gives_the_same_data(tmp_path):

@@ -36,6 +36,21 @@ def test_exceptions_get_through():
   assert status == 1 and "No module named 'nothing'" in error
 
 
+@pytest.mark.parametrize("error", ["pass", "raise ImportError('half loaded')"])
+def test_an_interrupt_that_a_library_swallows_is_heard(error):
+  code = (
+    "import signal\nfrom tf_mmdrl.cli import quiet\n"
+    "try:\n"
+    "  with quiet.loading():\n"
+    "    try: signal.raise_signal(signal.SIGINT)\n"
+    f"    except BaseException: {error}\n"
+    "except KeyboardInterrupt:\n"
+    "  assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+    "  raise SystemExit(3)"
+  )
+  assert run(code, TF_CPP_MIN_LOG_LEVEL="0") == (3, "")
+
+
 def test_who_asks_for_chatter_gets_it():
   code = (
     "import os; from tf_mmdrl.cli import quiet\n"

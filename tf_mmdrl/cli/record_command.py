@@ -5,8 +5,8 @@ import pathlib
 
 import numpy as np
 
-from tf_mmdrl.cli import game_flags, quiet, run_argument
-from tf_mmdrl.core import errors, optional, score_text
+from tf_mmdrl.cli import game_flags, output, quiet, run_argument
+from tf_mmdrl.core import errors, optional, progress, score_text
 from tf_mmdrl.environments import names
 from tf_mmdrl.offline import policy_places
 
@@ -95,19 +95,22 @@ def run(args: argparse.Namespace) -> int:
   episodes = 0 if args.steps else args.episodes or _EPISODES
   if episodes:
     config = playing.for_episodes(config, str(episodes))
-  made = recording.record(
-    policies,
-    config,
-    pathlib.Path(args.output),
-    episodes=episodes,
-    steps=args.steps or 0,
-    about={"behaviour": args.policies, "epsilon": args.epsilon},
-  )
+  with progress.Progress(1.0, "record") as shown:
+    made = recording.record(
+      policies,
+      config,
+      pathlib.Path(args.output),
+      episodes=episodes,
+      steps=args.steps or 0,
+      about={"behaviour": args.policies, "epsilon": args.epsilon},
+      progress=shown.update,
+    )
   error = np.std(made.scores) / np.sqrt(len(made.scores))
-  print(
+  text = (
     f"wrote {made.path}: {len(made.scores):,} episodes of {made.num_steps:,}"
     f" steps; {made.num_cut:,} were cut off"
   )
+  print(*output.wrapped(text, rest="  "), sep="\n")
   mean = score_text.number(float(np.mean(made.scores)))
   print(f"score: mean {mean} +- {score_text.number(error)}")
   return 0

@@ -77,7 +77,8 @@ def run(args: argparse.Namespace) -> int:
       " them again"
     )
   if outcome.stopped:
-    print("not all runs are finished; run the same command to go on")
+    text = "not all runs are finished; run the same command to go on"
+    print(*output.wrapped(text), sep="\n")
     return main.EXIT_STOPPED
   return main.EXIT_OK
 

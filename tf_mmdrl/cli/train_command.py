@@ -227,9 +227,8 @@ def _ended(
 ) -> int:
   """Says how a run ended; the command's exit code."""
   if not outcome.finished:
-    output.say(
-      f"stopped at step {outcome.step:,}; run the same command to go on"
-    )
+    text = f"stopped at step {outcome.step:,}; run the same command to go on"
+    output.say("\n".join(output.wrapped(text)))
     return main.EXIT_STOPPED
   _show(outcome, directory, config)
   return main.EXIT_OK

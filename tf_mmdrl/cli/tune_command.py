@@ -109,7 +109,8 @@ def run(args: argparse.Namespace) -> int:
     )
   _show(plan, shared)
   if not finished:
-    print("not all trials are finished; run the same command to go on")
+    text = "not all trials are finished; run the same command to go on"
+    print(*output.wrapped(text), sep="\n")
     return main.EXIT_STOPPED
   return main.EXIT_OK
 

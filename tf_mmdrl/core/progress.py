@@ -3,7 +3,7 @@
 import shutil
 import sys
 import time
-from typing import List, Optional, TextIO
+from typing import Any, List, Optional, TextIO, Type
 
 from tf_mmdrl.core import notices
 
@@ -54,7 +54,9 @@ class Progress:
   def __enter__(self) -> "Progress":
     return self
 
-  def __exit__(self, *exception) -> None:
+  def __exit__(self, kind: Optional[Type[BaseException]], *rest: Any) -> None:
+    if kind is KeyboardInterrupt:
+      self._written = False  # who says so ends the line, which shows ^C
     self.close()
 
   def forget_pace(self, done: float) -> None:

@@ -1,7 +1,7 @@
 """Plays policies and logs what they do, with the probabilities of actions."""
 
 import pathlib
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 from tf_agents.trajectories import time_step as ts
@@ -39,6 +39,7 @@ def record(
   episodes: int = 0,
   steps: int = 0,
   about: Dict[str, Any],
+  progress: Callable[[float], None] = lambda share: None,
 ) -> Recorded:
   """Writes episodes in Minari's format; whole, or not at all.
 
@@ -51,6 +52,7 @@ def record(
     episodes: how many, as many in each environment.
     steps: how many, instead of episodes; the last ones are cut off there.
     about: what to add to the metadata, as JSON values.
+    progress: told, at every step, the share that is done.
 
   Returns:
     What was written.
@@ -66,7 +68,7 @@ def record(
       writer = minari_files.MinariWriter(path, description, about)
       try:
         made = _Recorder(environment, players, config, writer)
-        made.play(episodes, steps)
+        made.play(episodes, steps, progress)
         writer.close()
       except BaseException:
         writer.discard()
@@ -173,7 +175,12 @@ class _Recorder:
     self.scores: List[float] = []
     self.num_steps = self.num_cut = 0
 
-  def play(self, episodes: int, steps: int) -> None:
+  def play(
+    self,
+    episodes: int,
+    steps: int,
+    progress: Callable[[float], None] = lambda share: None,
+  ) -> None:
     """Until each environment has its share of episodes, or of steps."""
     batch = len(self._steps)
     share = -(-episodes // batch)
@@ -206,6 +213,8 @@ class _Recorder:
           self._is_over[row] = not ended  # it would only go on
       taken += int(playing.sum())
       time_step = after
+      done = np.where(self._is_over, share, self._counts).sum()
+      progress(taken / steps if steps else done / (share * batch))
     if steps:
       for row in range(batch):
         if self._steps[row]:
