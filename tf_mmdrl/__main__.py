@@ -10,7 +10,8 @@ def main() -> int:
 
     return command.main()
   except KeyboardInterrupt:
-    print("mmdrl: interrupted", file=sys.stderr)
+    below = "\n" if sys.stderr.isatty() else ""  # a terminal shows ^C
+    print(f"{below}mmdrl: interrupted", file=sys.stderr)
     return 130  # as `exit_codes.INTERRUPTED`, which may not be loaded yet
 
 

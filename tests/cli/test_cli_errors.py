@@ -159,16 +159,19 @@ def test_an_interrupt_is_one_line_from_the_first_moment(monkeypatch, capsys):
   assert capsys.readouterr().err == "mmdrl: interrupted\n"
 
 
+@pytest.mark.parametrize("run", [main._outcome, lambda _: __main__.main()])
 def test_an_interrupt_has_a_line_of_its_own_below_what_the_terminal_shows(
-  monkeypatch,
+  monkeypatch, run
 ):
   def interrupted():
     raise KeyboardInterrupt
 
+  monkeypatch.setattr(main, "main", interrupted)
+
   ours, terminal = os.openpty()
   with os.fdopen(terminal, "w") as stream:
     monkeypatch.setattr(sys, "stderr", stream)
-    assert main._outcome(interrupted) == main.EXIT_INTERRUPTED
+    assert run(interrupted) == main.EXIT_INTERRUPTED
   said = b""
   while said.count(b"\n") < 2:  # it comes in parts
     said += os.read(ours, 100)
