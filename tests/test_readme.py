@@ -18,6 +18,7 @@ import tensorflow as tf
 from tf_agents.replay_buffers import tf_uniform_replay_buffer
 from tf_agents.trajectories import policy_step, time_step, trajectory
 
+from tf_mmdrl import zoo
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train import presets
 
@@ -174,16 +175,10 @@ def _tutorial():
 
 
 def _pong():
-  """The evaluation at 250k steps, by the run's own metrics."""
-  with (_RESULTS / "pong" / "metrics.csv").open() as file:
-    scores = {
-      int(row["step"]): float(row["evaluation_score"])
-      for row in csv.DictReader(file)
-      if row["evaluation_score"]
-    }
-  step = max(scores)
-  assert round(step, -4) == 250_000
-  return f"{scores[step]:.1f}"
+  """The fresh games of the zoo's policy, which `tests/zoo` plays again."""
+  pong = zoo.entries()["pong"]
+  assert pong.step == 250_000
+  return f"{pong.score:.1f} +- {pong.error:.1f} on {pong.episodes} fresh games"
 
 
 # The beginning of a row -> its figures, from the data beside its page.
