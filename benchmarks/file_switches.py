@@ -1,6 +1,7 @@
 """Counts how often a round of training calls from one file into another.
 
   python benchmarks/file_switches.py
+  python benchmarks/file_switches.py --files
 
 A round is 4 steps of 4 games of MinAtar Breakout and 4 updates. Calls are
 counted over ten rounds that learn: those of Python functions of this library,
@@ -8,6 +9,7 @@ from the nearest caller that is in another of its files. What TensorFlow has
 compiled is not seen.
 """
 
+import argparse
 import collections
 import pathlib
 import sys
@@ -53,6 +55,11 @@ class Counter:
 
 def main():
   """Trains, and prints calls a round, by pairs of rooms and in all."""
+  parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+  parser.add_argument(
+    "--files", action="store_true", help="pairs of files as well"
+  )
+  files = parser.parse_args().files
   counter, rounds = Counter(), 0
   play_round = trainer.Trainer._round
 
@@ -71,6 +78,9 @@ def main():
     path = pathlib.Path(directory) / "run"
     trainer.train(config, run_directory.RunDirectory(path))
   sys.setprofile(None)
+  if files:
+    for (calling, called), count in counter.calls.most_common():
+      print(f"{count / rounds:6.1f}  {calling} -> {called}")
   rooms = collections.Counter()
   for (calling, called), count in counter.calls.items():
     rooms[calling.split("/")[0], called.split("/")[0]] += count
