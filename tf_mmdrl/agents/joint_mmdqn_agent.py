@@ -152,9 +152,12 @@ class Settings(algorithms.Settings):
     """[K] utilities of the vectors, and the criterion's value of them all."""
     score = utility_names.parse_score(self.utility, self.criterion)
     vectors = tf.constant(scores, tf.float32)
-    with utilities.not_finite_in_one_line():
+    try:
       each = score.utility(vectors).numpy()
       together = score(JointReturnDistribution(vectors), tf.zeros([]))
+    except tf.errors.InvalidArgumentError as error:
+      utilities.raise_if_not_finite(error)
+      raise
     return each, float(together)
 
   def limits(self) -> Optional[Sequence[float]]:

@@ -272,9 +272,9 @@ class DataRounds:
   def _learn(self, batches: blocks.Block) -> np.ndarray:
     """Updates the agent by [k, B] transitions; the losses [k]."""
     try:
-      with utilities.not_finite_in_one_line():
-        found = self._train(batches[:-1], tf.constant(batches.weights))
+      found = self._train(batches[:-1], tf.constant(batches.weights))
     except tf.errors.InvalidArgumentError as error:
+      utilities.raise_if_not_finite(error)
       raise errors.BrokenRunError(
         "an update found numbers that are not finite at step"
         f" {self._state.step:,}; lower the learning rate with --set"

@@ -152,7 +152,7 @@ class ArrayPlayer:
       self.kept = np.zeros([len(first), 1], np.float32)
     # Nothing is asked of the network where all actions are random.
     act = self._random if epsilon >= 1 else self._act
-    with utilities.not_finite_in_one_line():
+    try:
       actions, kept = act(
         tf.convert_to_tensor(time_step.observation),
         tf.constant(first),
@@ -160,6 +160,9 @@ class ArrayPlayer:
         tf.constant(epsilon, tf.float32),
         tf.constant([self._seed, number], tf.int64),
       )
+    except tf.errors.InvalidArgumentError as error:
+      utilities.raise_if_not_finite(error)
+      raise
     self.kept = kept.numpy()
     return actions.numpy()
 

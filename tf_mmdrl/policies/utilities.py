@@ -12,11 +12,10 @@ return distributions:
 """
 
 import abc
-import contextlib
 import dataclasses
 import re
 import textwrap
-from typing import Any, Callable, Iterator, Tuple
+from typing import Any, Callable, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -220,17 +219,12 @@ class Function(Utility):
     return found.numpy()
 
 
-@contextlib.contextmanager
-def not_finite_in_one_line() -> Iterator[None]:
-  """Makes a `UserError` of what is said where a utility is not finite."""
-  try:
-    yield
-  except tf.errors.InvalidArgumentError as error:
-    said = re.search(
-      rf"(the utility \S+ {_NOT_FINITE})['\]\[\s]*([^\]\n]*)", error.message
-    )
-    if said is None:
-      raise
+def raise_if_not_finite(error: tf.errors.InvalidArgumentError) -> None:
+  """Raises a `UserError` if the error says that a utility was not finite."""
+  said = re.search(
+    rf"(the utility \S+ {_NOT_FINITE})['\]\[\s]*([^\]\n]*)", error.message
+  )
+  if said is not None:
     returns = ", ".join(said[2].replace(",", " ").split())
     raise errors.UserError(
       f"{said[1]} [{returns}]; {_A_NUMBER_FOR_ANY}"

@@ -81,9 +81,9 @@ class Learner:
     """
     planes, info = batches
     try:
-      with utilities.not_finite_in_one_line():
-        found = self._update(planes, info.weights)
+      found = self._update(planes, info.weights)
     except tf.errors.InvalidArgumentError as error:
+      utilities.raise_if_not_finite(error)
       raise errors.BrokenRunError(
         f"{_reason(error)} It was at step {step:,}"
       ) from error
