@@ -144,10 +144,10 @@ class GymnasiumWrapper(environment.Environment):
   def _step(self, action: types.NestedArray) -> ts.TimeStep:
     # Only ever true in a vector: TF-Agents resets a single environment itself.
     first = self.current_time_step().is_last()
-    action = spaces.check_action(action, self._action_spec, self._batch)
-    result = checked.calling(
-      self._env.step, spaces.to_gymnasium(action, self._action_space)
+    action = spaces.to_gymnasium(
+      action, self._action_space, self._action_spec, self._batch
     )
+    result = checked.calling(self._env.step, action)
     if not self._batch:
       checked.check_step(
         result, self._env.observation_space, self._reward_shape

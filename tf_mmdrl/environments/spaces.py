@@ -80,42 +80,31 @@ def to_arrays(value: Any, spec: types.NestedArraySpec) -> types.NestedArray:
   return np.array(value, dtype=spec.dtype)
 
 
-def to_gymnasium(action: Any, space: spaces.Space) -> Any:
-  """A checked action, batched or not, in the types Gymnasium's spaces have."""
-  if isinstance(space, spaces.Dict):
-    return {
-      key: to_gymnasium(action[key], part) for key, part in space.spaces.items()
-    }
-  if isinstance(space, spaces.Tuple):
-    return tuple(
-      to_gymnasium(item, part) for item, part in zip(action, space.spaces)
-    )
-  if isinstance(space, spaces.Discrete) and not action.shape:
-    return int(action)  # some environments use it as a dict key
-  return action.astype(space.dtype, copy=False)  # bool is int8 in the spec
-
-
 def step_type(first: np.ndarray, last: np.ndarray) -> np.ndarray:
   """[] or [B] int32: FIRST, LAST, or MID where it is neither."""
   later = np.where(last, ts.StepType.LAST, ts.StepType.MID)
   return np.where(first, ts.StepType.FIRST, later)
 
 
-def check_action(
-  action: Any, spec: types.NestedArraySpec, batch: tuple[int, ...] = ()
-) -> types.NestedArray:
-  """Raises unless the action fits its spec; returns it in the spec's dtypes.
+def to_gymnasium(
+  action: Any,
+  space: spaces.Space,
+  spec: types.NestedArraySpec,
+  batch: tuple[int, ...] = (),
+) -> Any:
+  """An action in the types that Gymnasium's spaces have; raises unless it fits.
 
   Integers of any width are accepted for integers and numbers for floats: what
   counts is that no value changes in the conversion but for rounding.
 
   Args:
     action: `batch + spec.shape` values, in the structure of the spec.
-    spec: the action spec.
+    space: the action space.
+    spec: the action spec, `spec_from_space` of it.
     batch: `(B,)` for a batched environment.
 
   Returns:
-    The action as arrays.
+    The action for the environment's `step`.
   """
   if isinstance(spec, dict):
     if not isinstance(action, dict) or set(action) != set(spec):
@@ -123,7 +112,8 @@ def check_action(
         f"an action must be a dict with the keys {sorted(spec)}, got {action!r}"
       )
     return {
-      key: check_action(action[key], part, batch) for key, part in spec.items()
+      key: to_gymnasium(action[key], space.spaces[key], part, batch)
+      for key, part in spec.items()
     }
   if isinstance(spec, tuple):
     if not isinstance(action, (tuple, list)) or len(action) != len(spec):
@@ -131,15 +121,22 @@ def check_action(
         f"an action must be a tuple of {len(spec)} parts, got {action!r}"
       )
     return tuple(
-      check_action(item, part, batch) for item, part in zip(action, spec)
+      to_gymnasium(item, inner, part, batch)
+      for item, inner, part in zip(action, space.spaces, spec)
     )
-  return check_array(np.asarray(action), spec, batch)
+  checked = check_array(np.asarray(action), spec, batch)
+  if isinstance(space, spaces.Discrete) and not checked.shape:
+    return int(checked)  # some environments use it as a dict key
+  return checked.astype(space.dtype, copy=False)  # bool is int8 in the spec
 
 
 def check_array(
   action: np.ndarray, spec: array_spec.BoundedArraySpec, batch: tuple[int, ...]
 ) -> np.ndarray:
-  """`check_action` for one array: three comparisons and no Python loop."""
+  """Raises unless an array fits its spec; returns it in the spec's dtype.
+
+  Three comparisons and no Python loop.
+  """
   shape = batch + spec.shape
   if action.shape != shape:
     raise errors.UserError(
