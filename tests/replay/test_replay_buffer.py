@@ -22,6 +22,7 @@ from tf_mmdrl.core.errors import UserError
 from tf_mmdrl.replay import (
   FrameReplayBuffer,
   PrioritizedSampler,
+  UniformSampler,
   fingerprint,
 )
 
@@ -172,11 +173,20 @@ def test_observes_a_py_driver():
   np.testing.assert_array_equal(buffer.gather_all().observation, expected)
 
 
-def test_steps_at_once_are_steps_one_by_one():
-  one, all_at_once = _buffer(), _buffer(0)
+@pytest.mark.parametrize("sampler", [UniformSampler, PrioritizedSampler])
+def test_steps_at_once_are_steps_one_by_one(sampler):
+  one, at_once = (
+    FrameReplayBuffer(make_spec(), 2, 9, stack=4, n_step=2, sampler=sampler)
+    for _ in range(2)
+  )
   games = Games(0, 2)
-  all_at_once.add_steps([games.step() for _ in range(12)])
-  assert fingerprint(one) == fingerprint(all_at_once)
+  for count in (1, 4, 0, 7, 30, 2):  # as many as there is room for, and more
+    steps = [games.step() for _ in range(count)]
+    at_once.add_steps(steps)
+    for step in steps:
+      one.add_batch(step)
+    assert at_once.num_starts == one.num_starts
+    assert fingerprint(at_once) == fingerprint(one)
 
 
 def test_one_bad_step_of_several_adds_none_of_them():

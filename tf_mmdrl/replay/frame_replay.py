@@ -4,7 +4,7 @@
 """
 
 import threading
-from typing import Callable, List, Sequence
+from typing import Callable, Iterator, List, Sequence
 
 import numpy as np
 from tf_agents.trajectories import time_step as ts
@@ -13,7 +13,7 @@ from tf_mmdrl.core.errors import UserError
 from tf_mmdrl.replay.frame_store import FrameStore
 from tf_mmdrl.replay.samplers import Sampler
 
-_REOPEN_AT_ONCE = 4096  # steps; bounds the memory that a restore takes
+_AT_ONCE = 4096  # steps of a row; bounds the memory that a restore takes
 
 
 def may_start(step_type: np.ndarray, discount: np.ndarray) -> np.ndarray:
@@ -90,12 +90,11 @@ class FrameReplay:
 
   def add(self, steps: Sequence[Sequence[np.ndarray]]) -> None:
     """Adds steps of every environment; each a [B, ...] array per field."""
-    for values in steps:
-      with self.lock:
-        before = self.store.oldest.copy()
-        self.store.add(values)
-        self._close_left(before)
-        self._open_complete(np.array([self.store.head - 1 - self.n_step]))
+    with self.lock:
+      head, before = self.store.head, self.store.oldest.copy()
+      self.store.add(steps)
+      self._close_left(before)
+      self._open_complete(head - self.n_step)
 
   def ids(self, slots: np.ndarray) -> np.ndarray:
     """The ids of the steps that slots hold now; see `samplers`."""
@@ -181,29 +180,34 @@ class FrameReplay:
 
   def reopen(self) -> None:
     """Opens every complete start, after the rings were restored."""
-    first, stop = int(self.store.oldest.min()), self.store.head - self.n_step
-    for start in range(first, stop, _REOPEN_AT_ONCE):
-      end = min(start + _REOPEN_AT_ONCE, stop)
-      self._open_complete(np.arange(start, end))
+    self._open_complete(int(self.store.oldest.min()))
 
   def _slots(self, rows: np.ndarray, steps: np.ndarray) -> np.ndarray:
     return rows * self.store.max_length + steps % self.store.max_length
 
   def _close_left(self, before: np.ndarray) -> None:
     """Closes the steps that left; `before` is the [B] oldest ones before."""
-    left = self.store.oldest - before
-    for passed in range(left.max()):
-      rows = np.flatnonzero(left > passed)
-      self.sampler.close(self._slots(rows, before[rows] + passed))
+    # A slot that many steps went through is closed once.
+    left = np.minimum(self.store.oldest - before, self.store.max_length)
+    for passed in _pieces(0, left.max()):
+      rows, columns = np.nonzero(passed < left[:, None])
+      self.sampler.close(self._slots(rows, before[rows] + passed[columns]))
 
-  def _open_complete(self, steps: np.ndarray) -> None:
-    """Opens [count] steps whose n successors are there, if they may start."""
-    windows = steps[:, None] + np.arange(self.n_step)
-    windows %= self.store.max_length
-    usable = may_start(
-      self._step_types[:, windows], self._discounts[:, windows]
-    )
-    usable &= steps >= self.store.oldest[:, None]
-    rows, columns = np.nonzero(usable)
-    if rows.size:
-      self.sampler.open(self._slots(rows, steps[columns]))
+  def _open_complete(self, first: int) -> None:
+    """Opens steps from `first` on that may start and have n successors."""
+    for steps in _pieces(first, self.store.head - self.n_step):
+      windows = steps[:, None] + np.arange(self.n_step)
+      windows %= self.store.max_length
+      usable = may_start(
+        self._step_types[:, windows], self._discounts[:, windows]
+      )
+      usable &= steps >= self.store.oldest[:, None]
+      rows, columns = np.nonzero(usable)
+      if rows.size:
+        self.sampler.open(self._slots(rows, steps[columns]))
+
+
+def _pieces(first: int, stop: int) -> Iterator[np.ndarray]:
+  """The numbers from `first` up to `stop`, without it, in turn."""
+  for start in range(first, stop, _AT_ONCE):
+    yield np.arange(start, min(start + _AT_ONCE, stop))

@@ -99,20 +99,21 @@ class FrameStore:
       every += [self.frames, self.newest]
     return sum(ring.nbytes for ring in every)
 
-  def add(self, values: Sequence[np.ndarray]) -> None:
-    """Adds one step of every environment.
+  def add(self, steps: Sequence[Sequence[np.ndarray]]) -> None:
+    """Adds steps of every environment.
 
     Args:
-      values: a [B, ...] array for each field.
+      steps: for each step a [B, ...] array for each field.
     """
-    slot = self.head % self.max_length
-    for ring, value in zip(self.rings, values):
-      if ring is not None:
-        ring[:, slot] = value
-    if self.stacked is not None:
-      self._add_frames(slot, np.ascontiguousarray(values[self.stacked]))
-    self.head += 1
-    self._retire()
+    for values in steps:
+      slot = self.head % self.max_length
+      for ring, value in zip(self.rings, values):
+        if ring is not None:
+          ring[:, slot] = value
+      if self.stacked is not None:
+        self._add_frames(slot, np.ascontiguousarray(values[self.stacked]))
+      self.head += 1
+      self._retire()
 
   def read(
     self, rows: np.ndarray, steps: np.ndarray, *, ends: bool = False
