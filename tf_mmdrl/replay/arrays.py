@@ -1,7 +1,7 @@
 """Arrays that TensorFlow can take over without a copy."""
 
 import math
-from typing import Sequence
+from typing import Iterable, List, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -17,34 +17,41 @@ def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
   return memory[start : start + size].view(dtype).reshape(shape)
 
 
-def take(ring: np.ndarray, slots: np.ndarray) -> np.ndarray:
-  """Copies slots out of a ring, into memory that `share` accepts.
+def take(rings: Iterable[np.ndarray], slots: np.ndarray) -> List[np.ndarray]:
+  """Copies slots out of rings, into memory that `share` accepts.
 
   Args:
-    ring: [B, L, ...].
-    slots: [...] positions in the ring flattened to [B * L, ...].
+    rings: [B, L, ...] each.
+    slots: [...] positions in a ring flattened to [B * L, ...].
 
   Returns:
-    [..., ...] the items.
+    [..., ...] the items, of each ring.
   """
-  items = ring.reshape([-1, *ring.shape[2:]])
-  out = empty([*slots.shape, *ring.shape[2:]], ring.dtype)
-  # With mode "raise" NumPy would go through a second array.
-  np.take(items, slots, axis=0, out=out, mode="wrap")
-  return out
+  taken = []
+  for ring in rings:
+    items = ring.reshape([-1, *ring.shape[2:]])
+    out = empty([*slots.shape, *ring.shape[2:]], ring.dtype)
+    # With mode "raise" NumPy would go through a second array.
+    np.take(items, slots, axis=0, out=out, mode="wrap")
+    taken.append(out)
+  return taken
 
 
-def share(array: np.ndarray) -> tf.Tensor:
-  """A tensor over the memory of an array, which nobody may write any more.
+def share(arrays: Iterable[np.ndarray]) -> List[tf.Tensor]:
+  """Tensors over the memory of arrays, which nobody may write any more.
 
   Copying a batch of Atari observations costs more than sampling it.
 
   Args:
-    array: from `empty` or `take`; any other is copied, if it has to be.
+    arrays: from `empty` or `take`; any other is copied, if it has to be.
 
   Returns:
-    The tensor, on the CPU.
+    The tensors, on the CPU.
   """
+  return [_shared(array) for array in arrays]
+
+
+def _shared(array: np.ndarray) -> tf.Tensor:
   if array.dtype == np.bool_ or not array.size:  # DLPack has neither
     return tf.convert_to_tensor(array)
   if _address(array) % _ALIGNMENT or not array.flags.c_contiguous:

@@ -76,18 +76,12 @@ def draw(
       [replay.num_filled for replay in replays],
     )
     weights = samplers[0].weights(found.probabilities, num_open, beta)
-    (ids,) = shards.put_together(
-      found.shards,
-      len(replays),
-      lambda index, where: [replays[index].ids(found.slots[where])],
-    )
-    values = shards.put_together(
-      found.shards,
-      len(replays),
-      lambda index, where: replays[index].read(
-        ids[where], num_steps, ends=ends
-      ),
-    )
+
+    def read(index, where):
+      ids = replays[index].ids(found.slots[where])
+      return [ids, *replays[index].read(ids, num_steps, ends=ends)]
+
+    ids, *values = shards.put_together(found.shards, len(replays), read)
   ids = ids * len(replays) + found.shards
   probabilities = found.probabilities.astype(np.float32)
-  return Draw(list(values), ids, probabilities, weights)
+  return Draw(values, ids, probabilities, weights)

@@ -406,5 +406,5 @@ def sample_planes(
     ends=ends,
   )
   values, *info = drawn.batch(0) if num_batches is None else drawn
-  planes = first._pack([arrays.share(value) for value in values])
-  return planes, BufferInfo(*map(arrays.share, info))
+  *planes, ids, probabilities, weights = arrays.share([*values, *info])
+  return first._pack(planes), BufferInfo(ids, probabilities, weights)

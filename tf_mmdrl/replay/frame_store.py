@@ -131,9 +131,8 @@ class FrameStore:
       `[..., stack, *frame, C]`, oldest first.
     """
     slots = rows * self.max_length + steps % self.max_length
-    values: List[Any] = [
-      None if ring is None else arrays.take(ring, slots) for ring in self.rings
-    ]
+    plain = [ring for ring in self.rings if ring is not None]
+    values = arrays.take(plain, slots)
     if self.stacked is not None:
       if ends:
         rows, slots = rows[..., [0, -1]], slots[..., [0, -1]]
@@ -141,7 +140,7 @@ class FrameStore:
       lanes = newest[..., None] + np.arange(1 - self.stack, 1)
       lanes %= self.num_frame_slots
       lanes += rows[..., None] * self.num_frame_slots
-      values[self.stacked] = arrays.take(self.frames, lanes)
+      values[self.stacked : self.stacked] = arrays.take([self.frames], lanes)
     return values
 
   def clear(self) -> None:

@@ -31,7 +31,7 @@ def call(
     The results as tensors.
   """
   if tf.executing_eagerly():
-    return [arrays.share(array) for array in function(*inputs)]
+    return arrays.share(function(*inputs))
   tensors = tf.numpy_function(
     lambda *values: tuple(function(*values)),
     inputs,
