@@ -23,20 +23,18 @@ class ShardedReplay:
   Attributes:
     shards: the buffers, alike but for what is in them. The generator of the
       first draws.
+    is_prioritized: whether draws depend on priorities.
   """
 
   def __init__(self, shards: Sequence[FrameReplayBuffer]):
     self.shards = list(shards)
+    sampler = self.shards[0].replay.sampler
+    self.is_prioritized = isinstance(sampler, PrioritizedSampler)
 
   @property
   def num_steps(self) -> int:
     """Steps kept, over all shards."""
     return sum(shard.replay.num_steps for shard in self.shards)
-
-  @property
-  def is_prioritized(self) -> bool:
-    """Whether draws depend on priorities."""
-    return isinstance(self.shards[0].replay.sampler, PrioritizedSampler)
 
   @property
   def generator(self) -> np.random.Generator:

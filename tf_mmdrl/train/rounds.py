@@ -65,9 +65,9 @@ class Rounds:
     """Plays, stores what was played, and draws the next round's batches."""
     state, steps = self._state, self._state.config.schedule.collect_steps
     chunks = state.play(weights, steps, self._together)
-    if self._has_begun(state.steps_played):
-      beta = factories.beta(state.config, state.steps_played)
-      state.experience.prepare(beta)
+    step = state.steps_played
+    if self._has_begun(step):
+      state.experience.prepare(factories.beta(state.config, step))
     return chunks
 
   def _together(
