@@ -85,16 +85,15 @@ def _quickstart():
 
 def _scaled_rewards():
   """How many runs solve CartPole whatever its rewards are multiplied by."""
-  path = _RESULTS / "units" / "scale.json"
-  if not path.exists():
-    pytest.skip("benchmarks/scale.py --json has not been run for this page")
-  runs = json.loads(path.read_text())["runs"]
+  paths = sorted((_RESULTS / "units").glob("scale*.json"))
+  found = [json.loads(path.read_text()) for path in paths]
+  runs = [run for one in found for run in one["runs"]]
   factors = sorted({float(run["factor"]) for run in runs})
   assert factors == [0.01, 1, 10, 1000]
   texts = []
   for agent, name in (("mmdqn", "MMDQN"), ("qrdqn", "QR-DQN")):
     own = [run for run in runs if run["agent"] == agent]
-    assert len(own) == 12 and all(len(run["scores"]) == 20 for run in own)
+    assert len(own) >= 12 and all(len(run["scores"]) == 20 for run in own)
     means = [np.mean(run["scores"]) / float(run["factor"]) for run in own]
     solved = sum(mean >= 475 for mean in means)
     texts.append(f"{name} solves it in {solved} of {len(own)} runs")
