@@ -88,7 +88,7 @@ def step_type(first: np.ndarray, last: np.ndarray) -> np.ndarray:
 
 def to_gymnasium(
   action: Any,
-  space: spaces.Space,
+  space: Any,
   spec: types.NestedArraySpec,
   batch: tuple[int, ...] = (),
 ) -> Any:
@@ -99,7 +99,7 @@ def to_gymnasium(
 
   Args:
     action: `batch + spec.shape` values, in the structure of the spec.
-    space: the action space.
+    space: the action space, one of Gymnasium's.
     spec: the action spec, `spec_from_space` of it.
     batch: `(B,)` for a batched environment.
 
