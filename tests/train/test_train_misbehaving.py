@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent import futures
 
 import misbehaving  # noqa: F401  (registers environments)
 import pytest
@@ -123,7 +124,8 @@ def _hang():
   checked.calling(time.sleep, 100)
 
 
-def test_a_run_whose_environment_hangs_ends_when_it_is_asked_to(capfd):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_whose_environment_hangs_ends_when_it_is_asked_to(capfd, number):
   def main_thread(stop):
     _hang()
 
@@ -132,10 +134,27 @@ def test_a_run_whose_environment_hangs_ends_when_it_is_asked_to(capfd):
     threading.Event().wait()
 
   for act in (main_thread, other_thread):
-    assert _ends_with(act) == exit_codes.STOPPED
+    assert _ends_with(act, number) == exit_codes.STOPPED
     shown = capfd.readouterr().err.strip().splitlines()
+    assert shown[0].startswith("stopping with a checkpoint")
     assert "has not answered" in shown[-1]
     assert "ends without a new checkpoint; run it again" in shown[-1]
+
+
+def test_ctrl_c_again_does_not_wait_for_an_environment_that_hangs(capfd):
+  """The thread that plays cannot be ended, so its run must be."""
+
+  def play(stop):
+    pool = futures.ThreadPoolExecutor(1)
+    playing = pool.submit(_hang)
+    threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+      playing.result()
+    finally:
+      pool.shutdown()
+
+  assert _ends_with(play, signal.SIGINT) == exit_codes.STOPPED
+  assert "has not answered" in capfd.readouterr().err
 
 
 def test_a_run_whose_evaluation_hangs_is_saved_first(tmp_path, capfd):
@@ -156,10 +175,14 @@ def _hold_the_lock():
   lock(mutex)
 
 
-@pytest.mark.parametrize("asked_before", [False, True])
+@pytest.mark.parametrize(
+  "asked_before, number",
+  [(False, signal.SIGTERM), (True, signal.SIGTERM), (False, signal.SIGINT)],
+)
 def test_a_run_whose_environment_holds_pythons_lock_is_killed(
-  capfd, tmp_path, asked_before
+  capfd, tmp_path, asked_before, number
 ):
+  """Also if Ctrl-C is pressed again and again, as people do who wait."""
   if asked_before:
     for name in ("000000000160", "000000000320", ".tmp-000000000480"):
       (tmp_path / name).mkdir()
@@ -180,10 +203,12 @@ def test_a_run_whose_environment_holds_pythons_lock_is_killed(
     if not asked_before:
       assert os.read(reading, 1) == b"h"
       time.sleep(0.1)
-    os.kill(child, signal.SIGTERM)
+    os.kill(child, number)
     began = time.monotonic()
     while not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
       assert time.monotonic() - began < 20, "it did not end"
+      if number == signal.SIGINT:
+        os.kill(child, number)
       time.sleep(0.05)
   finally:
     with contextlib.suppress(ProcessLookupError):
@@ -252,7 +277,10 @@ def test_who_hangs_up_asks_to_stop_unless_it_is_to_be_ignored():
 
 
 @pytest.mark.slow
-def test_sigterm_ends_a_hanging_run_within_30_s_at_its_checkpoint(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_hanging_run_within_30_s_at_its_checkpoint(
+  tmp_path, number
+):
   path = tmp_path / "run"
   config = _config("hangs", "system.checkpoint_period=16")
   settings = [f"{n}={v}" for n, v in configs.fields(config)]
@@ -269,11 +297,13 @@ def test_sigterm_ends_a_hanging_run_within_30_s_at_its_checkpoint(tmp_path):
     assert process.poll() is None
     time.sleep(0.1)
   time.sleep(5)  # it hangs by now
-  process.send_signal(signal.SIGTERM)
+  process.send_signal(number)
   began = time.monotonic()
+  said = ""
   with contextlib.suppress(subprocess.TimeoutExpired):
-    process.communicate(timeout=60)
+    _, said = process.communicate(timeout=60)
   assert process.returncode == exit_codes.STOPPED
   assert time.monotonic() - began < 30
+  assert "the environment has not answered for" in said
   with runs.restored(path, ["misbehaving"]) as state:
     assert state.step > 100

@@ -36,7 +36,7 @@ _LATEST = 27.0  # seconds after which half of that is too much
 _UNHEARD = 25.0  # seconds after which a run that hears no signal is killed
 _LOOK = 0.5  # seconds between two looks
 _ALIVE = b"\0"  # the number of no signal
-_MOST_BYTES = 1000  # in a pipe, of several thousand that it may hold
+_MOST_BYTES = 1 << 16  # that a pipe holds
 _WATCHDOG = pathlib.Path(__file__).with_name("watchdog.py")
 
 
@@ -141,11 +141,11 @@ class Stop:
         is_late = time.monotonic() - began > _LATEST
         if checked.longest_call() > _PATIENCE / (2 if is_late else 1):
           self._give_up()
+        if look > 1:  # what is there since the last look, and more signals
+          pipe.read(_MOST_BYTES)
         with self._alive:
           if not self._over.is_set():
-            os.write(self._wake, _ALIVE)
-        if look % _MOST_BYTES == 0:
-          pipe.read(_MOST_BYTES)
+            os.write(self._wake, _ALIVE * (1 + look % 2))
 
   def _begin_watchdog(self, asleep: int) -> None:
     python = (sys.executable, "-I", "-S")  # which starts in no time

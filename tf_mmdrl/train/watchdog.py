@@ -3,9 +3,11 @@
 An environment written in C may hold Python's lock, and then no Python of its
 process runs, what waits for SIGTERM neither. `train.stopping` starts this
 beside a run. Signals are written to a pipe, which Python itself does in C; its
-reader in the run takes them out at once, and adds a byte every moment once the
-run was asked to stop. So what is in the pipe and does not change is a run that
-hears nothing. It is killed, for its last checkpoint is whole.
+reader in the run takes them out at once. Once the run was asked to stop it
+leaves one byte and two in turn, so what is in the pipe becomes less again and
+again. Where it does not the run hears nothing: more signals only make it more,
+as if somebody presses Ctrl-C once more. The run is killed, for its last
+checkpoint is whole.
 
 Usage: watchdog.py RUN SECONDS [CHECKPOINTS], with the pipe as standard input.
 """
@@ -69,12 +71,13 @@ def main() -> None:
   before, since = 0, time.monotonic()
   while os.getppid() == run:
     now = _unread()
-    if not now or now != before or _is_suspended(run):
-      before, since = now, time.monotonic()
+    if not before or now < before or _is_suspended(run):
+      since = time.monotonic()
     elif time.monotonic() - since > seconds:
       _tell(run, seconds, _what_is_left(*sys.argv[3:] or [""]))
       os.kill(run, signal.SIGKILL)
       return
+    before = now
     time.sleep(_LOOK)
 
 
