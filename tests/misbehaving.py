@@ -2,7 +2,7 @@
 
 Importing this registers `Misbehaving-v0`, with `fault` and `at`, and for each
 fault `Misbehaving_FAULT-v0`, which `mmdrl train` can be given as
-`misbehaving:Misbehaving_FAULT-v0`.
+`misbehaving:Misbehaving_FAULT-v0`. `Unseeded-v0` and `Clock-v0` play well.
 """
 
 import time
@@ -59,6 +59,32 @@ class Misbehaving(gymnasium.Env):
     return good if self.steps <= self._at else self._give(good)
 
 
+class Unseeded(Misbehaving):
+  """Draws from NumPy's generator, which no seed of a run reaches."""
+
+  def __init__(self):
+    super().__init__("nothing", at=1 << 62)
+
+  def step(self, action):
+    """Plays well, but nobody can play the same again."""
+    _, *rest = super().step(action)
+    return np.random.uniform(-1, 1, 2).astype(np.float32), *rest
+
+
+class Clock(Misbehaving):
+  """Asks for the time, and does nothing with it."""
+
+  def __init__(self):
+    super().__init__("nothing", at=1 << 62)
+
+  def step(self, action):
+    """Plays well."""
+    time.monotonic()
+    return super().step(action)
+
+
+gymnasium.register("Unseeded-v0", entry_point=Unseeded)
+gymnasium.register("Clock-v0", entry_point=Clock)
 gymnasium.register("Misbehaving-v0", entry_point=Misbehaving)
 for _fault in FAULTS:
   gymnasium.register(

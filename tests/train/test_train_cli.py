@@ -172,6 +172,19 @@ def test_watch_writes_a_video_of_a_game(run, tmp_path, capsys):
   assert height > width  # three rows
 
 
+def test_watch_on_a_full_disk_is_one_line(run, small_disk, capsys):
+  disk = small_disk(8)
+  (disk / "rest").write_bytes(b"0" * 4096)
+  video = str(disk / "game.gif")
+  flags = ["-o", video, "--stills", str(disk / "stills.png")]
+  line = ["watch", str(run), *flags, "--max-steps", "2"]
+  capsys.readouterr()
+  assert main.main(line) == main.EXIT_BAD_INPUT
+  (said,) = capsys.readouterr().err.strip().splitlines()
+  assert f"cannot write {video!r}: No space left" in said
+  assert [path.name for path in disk.iterdir()] == ["rest"]
+
+
 def test_watch_shows_the_game_that_evaluate_plays(run):
   policy = playing.open_policy(run)
   config = playing.for_episodes(policy.config, "6")

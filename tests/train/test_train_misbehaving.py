@@ -15,6 +15,7 @@ import misbehaving  # noqa: F401  (registers environments)
 import pytest
 import train_fixtures
 
+from tf_mmdrl.cli import main
 from tf_mmdrl.core import errors, exit_codes
 from tf_mmdrl.environments import checked
 from tf_mmdrl.evaluation.evaluator import Evaluation
@@ -53,6 +54,28 @@ def test_a_fault_is_one_line_and_the_last_checkpoint_stays(
     assert str(raised.value).endswith(
       f"; the same command goes on at the checkpoint of step {state.step}"
     )
+
+
+@pytest.mark.parametrize(
+  "name, said",
+  [
+    ("misbehaving:Clock-v0", 1),
+    ("CartPole-v1", 0),
+    ("MinAtar/Breakout", 0),
+  ],
+)
+def test_training_says_what_no_seed_decides_where_it_is_asked(
+  tmp_path, capfd, monkeypatch, name, said
+):
+  monkeypatch.setattr(trainer, "configure_process", lambda config: None)
+  config = _config("raises", "schedule.steps=16", "evaluation.episodes=1")
+  settings = [f"{n}={v}" for n, v in configs.fields(config)]
+  flags = [flag for text in settings for flag in ("--set", text)]
+  flags += ["--set", f"environment.name={name}"]
+  assert main.main(["train", "--run-dir", str(tmp_path / "run"), *flags]) == 0
+  shown = capfd.readouterr().err
+  assert shown.count("which no seed decides") == said
+  assert shown.count("asks time.monotonic (misbehaving.py:") == said
 
 
 def test_games_without_an_end_are_cut_and_huge_scores_are_not_enough(
