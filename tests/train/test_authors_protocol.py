@@ -9,7 +9,8 @@ from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl.replay import FrameReplayBuffer
 from tf_mmdrl.train import factories, presets
-from tf_mmdrl.train.exact_environment import EnvironmentState, ExactEnvironment
+from tf_mmdrl.train.environment_states import EnvironmentState
+from tf_mmdrl.train.exact_environment import ExactEnvironment
 
 
 def _environment(seed=0, rebuild_period=10):

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
 from tf_mmdrl.environments.snapshot import sharing
-from tf_mmdrl.train.exact_environment import EnvironmentState, ExactEnvironment
+from tf_mmdrl.train.environment_states import EnvironmentState
+from tf_mmdrl.train.exact_environment import ExactEnvironment
 
 _ACTIONS = np.random.RandomState(1).randint(2, size=[60, 1])
 
@@ -164,7 +165,7 @@ def test_what_was_played_is_played_again_few_times_only(monkeypatch):
     assert len(played) - before <= 24 + len(env._record)
   # 100 steps, 24 of the probes of each state, and records of 1, 2, 4, ...
   assert len(played) <= 100 + 100 * 24 + 2 * 100
-  assert env._compared == 64
+  assert env._replays.compared == 64
 
 
 def test_an_environment_without_a_seed_is_found_out_and_may_start_over():

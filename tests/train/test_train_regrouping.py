@@ -9,7 +9,7 @@ from tf_agents.trajectories import time_step as ts
 from tf_mmdrl.cluster import slot_player
 from tf_mmdrl.core import errors
 from tf_mmdrl.train import (
-  exact_environment,
+  environment_states,
   regrouped_actors,
   run_directory,
   run_state,
@@ -131,7 +131,7 @@ def test_an_actor_that_takes_over_begins_the_same_games(tmp_path):
   config = train_fixtures.small("system.actors=1", *_FREE)
   weights = state.learner.weights()
   players = [slot_player.SlotPlayer(config, 0) for _ in range(2)]
-  there = exact_environment.EnvironmentState(one["environment"], none)
+  there = environment_states.EnvironmentState(one["environment"], none)
   move = players[0].restored(one, there)
   place = slot_player.Place(
     move.token, move.step, move.running, move.kept, [move.course], none

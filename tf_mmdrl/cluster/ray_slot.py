@@ -27,7 +27,7 @@ from tf_mmdrl.cluster.slot_player import (
 from tf_mmdrl.cluster.waiting import Clock, LateError
 from tf_mmdrl.core import notices
 from tf_mmdrl.train.actor import Chunk, Weights
-from tf_mmdrl.train.exact_environment import EnvironmentState
+from tf_mmdrl.train.environment_states import EnvironmentState
 from tf_mmdrl.train.slot_actors import SavedActor
 
 _REBASE = 512  # actions that travel with each call, at most

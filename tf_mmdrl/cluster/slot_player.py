@@ -19,7 +19,7 @@ from tf_mmdrl.cluster import packing
 from tf_mmdrl.train import factories, machine, trainer
 from tf_mmdrl.train.actor import Actor, ActorState, Weights
 from tf_mmdrl.train.config import Config
-from tf_mmdrl.train.exact_environment import EnvironmentState, Moment
+from tf_mmdrl.train.environment_states import EnvironmentState, Moment
 
 
 class Course(NamedTuple):

@@ -23,11 +23,8 @@ from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl.environments import checked
 from tf_mmdrl.policies import ArrayPlayer
-from tf_mmdrl.train.exact_environment import (
-  EnvironmentState,
-  ExactEnvironment,
-  Moment,
-)
+from tf_mmdrl.train.environment_states import EnvironmentState, Moment
+from tf_mmdrl.train.exact_environment import ExactEnvironment
 
 
 class Weights(NamedTuple):

@@ -11,31 +11,15 @@ steps of them.
 
 Neither is taken on trust. A saved state goes with a digest of a short probe,
 which was played from it and undone; actions go with a digest of what they led
-to. Both are compared after a restore. A probe begins new episodes, too, which
-is where many environments draw. What the run has played since a saved state is
-played again from there, in the run before the first checkpoints and now and
-then later, and in the process that goes on, where it is the last thousand
-steps: that shows what no attribute holds and a short probe does not reach.
-Attributes are compared as well, so that a draw shows before it is used.
-Generators that others share, as NumPy's own is, are looked at before and after
-all that is played, and what modules and classes keep at each checkpoint. Where
-anything differs the run does not go on, unless with fresh episodes, if its
-user says so.
+to. Both are compared after a restore. What led to a state is played again, too
+(`proofs`), and what the environments share with others is looked at
+(`outside`). Where anything differs the run does not go on, unless with fresh
+episodes, if its user says so.
 """
 
 import contextlib
 import json
-from typing import (
-  Any,
-  Dict,
-  Iterable,
-  Iterator,
-  List,
-  NamedTuple,
-  Optional,
-  Set,
-  Tuple,
-)
+from typing import Any, ContextManager, Dict, List, Optional
 
 import numpy as np
 from tf_agents.trajectories import time_step as ts
@@ -43,51 +27,13 @@ from tf_agents.trajectories import time_step as ts
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
 from tf_mmdrl.environments import snapshot
-from tf_mmdrl.environments.snapshot import sharing, sources
+from tf_mmdrl.environments.snapshot import sharing
 from tf_mmdrl.train import courses, proofs
+from tf_mmdrl.train import environment_states as states
+from tf_mmdrl.train.environment_states import EnvironmentState, Moment
+from tf_mmdrl.train.outside import Outside
 
-ANEW = "anew"  # in a state: new episodes begin after it
-_GENERATORS = "generators"  # in a state: where those of the process are
-_PAST = "past"  # in a state: what led to it, to be played again
-_OUTSIDE = "outside"  # in a state: digests of what classes and modules keep
-_WITHIN = "within"  # in a state: digests of attributes
 _ACTIONS_KEPT = 256  # before the state is saved anew, if it can be
-_RARELY = 25  # one action in so many is played again in the run
-_OFTEN = 4  # the same, if its code asks what no seed decides
-_DIFFERS = "two plays of the same actions from the same state differed"
-
-
-class EnvironmentState(NamedTuple):
-  """How to get back to a moment.
-
-  Attributes:
-    plain: JSON values.
-    actions: [T, B] to play again after the start that `plain` names; T is 0 if
-      `plain` is the whole state.
-  """
-
-  plain: Dict[str, Any]
-  actions: np.ndarray
-
-  @property
-  def of_environment(self) -> Dict[str, Any]:
-    """`plain` without what is the process's, and how it came here."""
-    others = (_GENERATORS, _PAST, _OUTSIDE)
-    return {n: v for n, v in self.plain.items() if n not in others}
-
-
-class Moment(NamedTuple):
-  """A moment in the course of environments.
-
-  Attributes:
-    start: JSON values, which name what the actions begin at.
-    record: [B] actions in turn. It may have grown since.
-    num_actions: how many of them led here.
-  """
-
-  start: Dict[str, Any]
-  record: List[np.ndarray]
-  num_actions: int
 
 
 class ExactEnvironment:
@@ -121,17 +67,11 @@ class ExactEnvironment:
     self._start: Dict[str, Any] = {"boundary": 0}
     self._record: List[np.ndarray] = []
     self._course = 0  # a checksum of what the record led to
-    self._compared = 0  # actions of the longest record that was played again
     self._is_cut = False
     self._first = ""  # the state of a new process, as text
     self._unplayed: Optional[EnvironmentState] = None
-    self._generators = {} if self._fresh else sharing.generators(environment)
-    self._depends_on: Set[str] = set()  # the names of what others share, too
-    self._differed: Optional[str] = None  # how two plays of the same did
-    self._past = proofs.Past()
-    self._rarely = _OFTEN if sources.found(environment) else _RARELY
-    self._since = 0  # actions since the past was last played again
-    self._outside: Dict[str, str] = {}
+    self._outside = Outside(environment, looks=not self._fresh)
+    self._replays = proofs.Replays(environment)
     self.problem: Optional[str] = None
     self.time_step: ts.TimeStep = environment.reset()
     self.raw_reward = environment.raw_reward
@@ -150,7 +90,7 @@ class ExactEnvironment:
   @property
   def begins_anew(self) -> bool:
     """Whether new episodes begin at the next step, after a state from afar."""
-    return self._unplayed is not None and ANEW in self._unplayed.plain
+    return self._unplayed is not None and states.ANEW in self._unplayed.plain
 
   @property
   def moment(self) -> Moment:
@@ -169,25 +109,19 @@ class ExactEnvironment:
       self._environment.set_state(json.loads(start["state"]))
       self.time_step = self._environment.current_time_step()
       self._start, self._record, self._course = start, [], 0
-      self._past.clear()
+      self._replays.past.clear()
     else:
       self._rebuild(start["boundary"])
       self._start = start
     for actions in record[:count]:
       self.step(actions)
 
-  @contextlib.contextmanager
-  def noticing(self) -> Iterator[None]:
+  def noticing(self) -> ContextManager[None]:
     """While entered, who draws from generators that others share is noticed.
 
     For all that a run plays; to look costs as much as a few steps.
     """
-    before = sharing.states(self._generators)
-    try:
-      yield
-    finally:
-      after = sharing.states(self._generators)
-      self._depends_on.update(n for n in after if after[n] != before[n])
+    return self._outside.noticing()
 
   def step(self, actions: np.ndarray) -> ts.TimeStep:
     """Steps all environments, [B] actions."""
@@ -198,8 +132,7 @@ class ExactEnvironment:
     self.raw_reward = self._environment.raw_reward
     self._course = courses.add(self._course, self.time_step)
     if not self._fresh:
-      self._past.add(self.time_step)
-      self._since += 1
+      self._replays.add(self.time_step)
     return self.time_step
 
   def rebuild(self) -> ts.TimeStep:
@@ -223,21 +156,19 @@ class ExactEnvironment:
     shape = [len(record), self._environment.batch_size]
     actions = np.array(record, spec.dtype).reshape(shape)
     if not self._fresh:
-      outside = sharing.texts(self._environment)
-      self._depends_on.update(sharing.changed(self._outside, outside))
-      plain[_OUTSIDE] = self._lasting(outside)
-      plain[_WITHIN] = sharing.attributes(self._environment)
+      plain[states.OUTSIDE] = self._outside.notice()
+      plain[states.WITHIN] = sharing.attributes(self._environment)
     if self.replayed_because is not None:
       plain["arrived"] = self._arrived()
-      plain["seen"] = self._past.seen
+      plain["seen"] = self._replays.past.seen
       # The run has not drawn from them yet, but its next step may.
-      plain[_GENERATORS] = sharing.held(self._undrawn())
-      if self._depends_on:
-        plain["shared"] = self._shared(self._depends_on)
+      plain[states.GENERATORS] = sharing.held(self._outside.undrawn)
+      if self._outside.depends_on:
+        plain["shared"] = self._outside.named(self._outside.depends_on)
     elif self._fresh:
       plain["inexact"] = "it was saved with environment.resume=fresh"
-    elif self._depends_on:
-      self.problem = plain["inexact"] = self._what_it_depends_on()
+    elif self._outside.why is not None:
+      self.problem = plain["inexact"] = self._outside.why
     else:
       plain.update(self._proven_state())
     return EnvironmentState(plain, actions)
@@ -251,12 +182,12 @@ class ExactEnvironment:
     Raises:
       UserError: if that cannot be; not if new episodes were asked for.
     """
-    if self._fresh or ANEW in state.plain:
+    if self._fresh or states.ANEW in state.plain:
       self._start_over(state)
     elif "inexact" in state.plain:
       raise self._inexact(state.plain["inexact"])
     else:
-      self._require_same_outside(state.plain.get(_OUTSIDE, {}))
+      self._require_same_outside(state.plain.get(states.OUTSIDE, {}))
       if "state" in state.plain:
         self._set_proven_state(state.plain)
       else:
@@ -276,67 +207,55 @@ class ExactEnvironment:
     with contextlib.suppress(errors.UserError):
       text = json.dumps(self._environment.get_state())
       if "state" in self._start:
-        self._past.end(self._start["state"], self._record)
+        self._replays.past.end(self._start["state"], self._record)
       else:
-        self._past.clear()
+        self._replays.past.clear()
       self._start = {"boundary": self._boundary, "state": text}
       self._record, self._course = [], 0
 
   def _try_state(self) -> Optional[str]:
     """Why the state cannot be saved, if it cannot; nothing else changes."""
+    outside = self._outside
     try:
       self._first = json.dumps(self._environment.get_state())
-      first = sharing.texts(self._environment)
-      with self.noticing():
-        proofs.probe(self._environment)
-      # Much is made when it is first wanted, and does not change any more.
-      before = sharing.texts(self._environment)
-      new = sharing.changed(first, before)
-      self._depends_on.update(sharing.parts_of(self._environment, new))
+      before = outside.probe()
       found = self._proven_state()
       self._environment.set_state(json.loads(self._first))
     except errors.UserError as error:
       found, before = {"inexact": str(error)}, {}
-    self._is_cut, self.problem, self._differed = False, None, None
+    self._is_cut, self.problem, self._replays.differed = False, None, None
     if "inexact" in found:
       before = sharing.texts(self._environment)
-      with self.noticing():
-        proofs.probe(self._environment)
-    self._outside = sharing.texts(self._environment)
-    self._depends_on.update(sharing.changed(before, self._outside))
-    if self._depends_on:
-      return self._what_it_depends_on()
+      outside.probe_again()
+    outside.notice_since(before)
+    if outside.why is not None:
+      return outside.why
     self.time_step = self._environment.current_time_step()
     return found.get("inexact")
 
-  def _what_it_depends_on(self) -> str:
-    names = ", ".join(sorted(self._depends_on))
-    return f"it depends on {names}, which others share"
-
-  def _shared(self, names: Iterable[str]) -> Dict[str, str]:
-    """Digests of what others share, by name."""
-    return sharing.named_digests(self._environment, names)
-
   def _proven_state(self) -> Dict[str, Any]:
     """`state` and digests of a probe of it, or why it is `inexact`."""
-    environment, generators = self._environment, self._generators
-    held = sharing.held(generators)
-    stretches = self._past.until_now(self._start.get("state", ""), self._record)
+    environment, generators = self._environment, self._outside.generators
+    held, replays = sharing.held(generators), self._replays
+    start = self._start.get("state", "")
+    stretches = replays.past.until_now(start, self._record)
     try:
       # As text, because the order of its entries must be kept.
       text = json.dumps(environment.get_state())
-      self._differed = self._differed or self._plays_otherwise(stretches)
+      if "state" in self._start:
+        replays.compare(stretches, len(self._record), self.time_step)
       environment.set_state(json.loads(text))
       probes = []
       for _ in range(2):
         sharing.put(generators, held)
-        probes.append((proofs.probe(environment), self._attributes()))
+        probe = proofs.probe(environment)
+        probes.append((probe, sharing.attributes(environment)))
         # From where a new process would begin.
         environment.set_state(json.loads(self._first))
         environment.set_state(json.loads(text))
       # Once is enough: later plays may be alike by chance.
-      self._differed = self._differed or _difference(*probes)
-      self.problem = self._differed
+      replays.differed = replays.differed or proofs.difference(*probes)
+      self.problem = replays.differed
     except errors.UserError as error:
       self.problem = str(error)
     finally:
@@ -347,37 +266,10 @@ class ExactEnvironment:
     return {
       "state": text,
       "arrived": courses.digest(self.time_step),
-      _GENERATORS: held,
-      **({_PAST: proofs.encode(stretches)} if stretches else {}),
+      states.GENERATORS: held,
+      **({states.PAST: proofs.encode(stretches)} if stretches else {}),
       **probes[0][0],
     }
-
-  def _plays_otherwise(self, stretches: List[proofs.Stretch]) -> Optional[str]:
-    """Plays what was played again, from where it began; how it differs, if so.
-
-    At first only records twice as long as any that was, later all that is kept
-    after so many steps that it takes a small share of them.
-    """
-    length = len(self._record)
-    if "state" not in self._start or not stretches:
-      return None
-    if length >= max(1, 2 * self._compared):
-      self._compared, stretches = length, stretches[-1:]
-    elif self._since < self._rarely * proofs.num_actions(stretches):
-      return None
-    self._since = 0
-    before = self._attributes()
-    arrived = courses.digest(self.time_step)
-    if not proofs.plays_alike(self._environment, stretches):
-      return _DIFFERS
-    again = courses.digest(self._environment.current_time_step())
-    return _difference((arrived, before), (again, self._attributes()))
-
-  def _lasting(self, outside: Dict[str, str]) -> Dict[str, str]:
-    return sharing.lasting(self._environment, outside, self._depends_on)
-
-  def _attributes(self) -> Dict[str, str]:
-    return sharing.attributes(self._environment)
 
   def _set_proven_state(self, plain: Dict[str, Any]) -> None:
     if self.replayed_because is not None:
@@ -386,32 +278,32 @@ class ExactEnvironment:
     environment.set_state(json.loads(state))
     self._start = {"boundary": plain.get("boundary", 0), "state": state}
     self._record, self._course = [], 0
-    self._past.clear()
+    self._replays.past.clear()
     self.time_step = environment.current_time_step()
     if "probe" not in plain:  # an earlier version made it
       return
     if courses.digest(self.time_step) != plain["arrived"]:
       raise self._inexact("its observation is another than when it was saved")
-    held = plain.get(_GENERATORS, {})  # an earlier version had none
-    sharing.put(self._generators, held)
-    attributes = self._attributes()
+    held = plain.get(states.GENERATORS, {})  # an earlier version had none
+    sharing.put(self._outside.generators, held)
+    attributes = sharing.attributes(environment)
     probe = proofs.probe(environment)
     if any(probe[name] != plain[name] for name in probe.keys() & plain.keys()):
       raise self._inexact(
         "the same actions lead elsewhere than when it was saved"
       )
-    self._require_same(plain.get(_WITHIN, {}), attributes)
+    self._require_same(plain, attributes)
     self._play_past_again(plain)
     environment.set_state(json.loads(state))
     self.time_step = environment.current_time_step()
-    sharing.put(self._generators, held)
-    self._outside = sharing.texts(environment)
+    sharing.put(self._outside.generators, held)
+    self._outside.look()
 
   def _play_past_again(self, plain: Dict[str, Any]) -> None:
     """Raises if what led to a state leads elsewhere in this process."""
-    if _PAST not in plain:
+    if states.PAST not in plain:
       return
-    past = proofs.decode(plain[_PAST])
+    past = proofs.decode(plain[states.PAST])
     alike = proofs.plays_alike(self._environment, past)
     arrived = courses.digest(self._environment.current_time_step())
     if not alike or arrived != plain["arrived"]:
@@ -419,11 +311,11 @@ class ExactEnvironment:
         f"the last {proofs.num_actions(past):,} actions lead elsewhere in this"
         " process than they did before"
       )
-    self._require_same(plain.get(_WITHIN, {}), self._attributes())
+    self._require_same(plain, sharing.attributes(self._environment))
 
   def _require_same_outside(self, before: Dict[str, str]) -> None:
     """Raises if a module or a class does not keep what it kept then."""
-    names = proofs.others(before, self._lasting(self._outside))
+    names = self._outside.others(before)
     if names is not None:
       raise self._inexact(
         f"{names}, which others share, is not what it was in the process that"
@@ -431,10 +323,10 @@ class ExactEnvironment:
       )
 
   def _require_same(
-    self, before: Dict[str, str], after: Dict[str, str]
+    self, plain: Dict[str, Any], attributes: Dict[str, str]
   ) -> None:
-    """Raises if one of what was looked at then and now is another."""
-    names = proofs.others(before, after)
+    """Raises if an attribute is another than when `plain` was saved."""
+    names = proofs.others(plain.get(states.WITHIN, {}), attributes)
     if names is not None:
       raise self._inexact(
         f"in this process the same actions leave {names} otherwise"
@@ -448,22 +340,20 @@ class ExactEnvironment:
       for actions in state.actions:
         self.step(actions)
     before = state.plain.get("shared", {})
-    self._depends_on.update(before)
-    seen = state.plain.get("seen", self._past.seen)
+    self._outside.depends_on.update(before)
+    seen = state.plain.get("seen", self._replays.past.seen)
     arrived = state.plain.get("arrived", self._arrived())
-    if (arrived, seen) != (self._arrived(), self._past.seen):
-      why = self.replayed_because
-      if self._depends_on:
-        why = self._what_it_depends_on()
+    if (arrived, seen) != (self._arrived(), self._replays.past.seen):
+      why = self._outside.why or self.replayed_because
       raise self._inexact(
         f"the same actions led elsewhere than before; they were kept because"
         f" {why}"
       )
-    if self._shared(before) != before:
-      raise self._inexact(self._what_it_depends_on())
-    self._require_same(state.plain.get(_WITHIN, {}), self._attributes())
-    sharing.put(self._undrawn(), state.plain.get(_GENERATORS, {}))
-    self._outside = sharing.texts(self._environment)
+    if self._outside.why is not None and self._outside.named(before) != before:
+      raise self._inexact(self._outside.why)
+    self._require_same(state.plain, sharing.attributes(self._environment))
+    sharing.put(self._outside.undrawn, state.plain.get(states.GENERATORS, {}))
+    self._outside.look()
 
   def _start_over(self, state: EnvironmentState) -> None:
     """Begins new episodes at the next step, after the one that was saved."""
@@ -483,34 +373,12 @@ class ExactEnvironment:
   def _rebuild(self, boundary: int) -> ts.TimeStep:
     self._start, self._record = {"boundary": boundary}, []
     self._course, self._is_cut = 0, False
-    self._past.clear()
+    self._replays.past.clear()
     self.time_step = self._environment.rebuild(boundary)
     return self.time_step
 
   def _inexact(self, reason: str) -> errors.UserError:
-    asked = [f"{s.name} ({s.place})" for s in sources.found(self._environment)]
-    code = f" Its code asks {', '.join(asked)}." if asked else ""
-    return errors.UserError(
-      f"the environment cannot go on exactly where it was: {reason}.{code} Does"
-      " it draw without its seed, keep what is not in its attributes, or depend"
-      " on a clock, a file or the order of a set? To go on with new episodes,"
-      " pass --set environment.resume=fresh"
-    )
-
-  def _undrawn(self) -> Dict[str, Any]:
-    """The generators that others share and nothing here has drawn from."""
-    found = self._generators.items()
-    return {n: value for n, value in found if n not in self._depends_on}
+    return proofs.inexact(self._environment, reason)
 
   def _arrived(self) -> str:
     return f"{courses.digest(self.time_step)} {self._course:08x}"
-
-
-def _difference(
-  one: Tuple[Any, Dict[str, str]], other: Tuple[Any, Dict[str, str]]
-) -> Optional[str]:
-  """How two plays of the same differ, by what they led to and left."""
-  if one[0] != other[0]:
-    return _DIFFERS
-  names = proofs.others(one[1], other[1])
-  return names and f"{_DIFFERS} in what they left of {names}"

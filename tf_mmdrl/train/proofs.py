@@ -2,25 +2,34 @@
 
 A probe plays some fixed actions, here and in new episodes. A past is what a
 run has played lately, in stretches that each begin at a saved state, so that it
-can be played again: later in the run, or in the process that goes on with it.
+can be played again: in the run before the first checkpoints and now and then
+later, and in the process that goes on with it, where it is the last thousand
+steps. That shows what no attribute holds and a short probe does not reach.
+Attributes are compared as well, so that a draw shows before it is used. A probe
+begins new episodes, too, which is where many environments draw.
 """
 
 import hashlib
 import json
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 from tf_agents.specs import array_spec
 from tf_agents.trajectories import time_step as ts
 
 from tf_mmdrl import environments
+from tf_mmdrl.core import errors
 from tf_mmdrl.environments import checked, snapshot
+from tf_mmdrl.environments.snapshot import sharing, sources
 from tf_mmdrl.train import courses
 
 _PROBE = 8  # steps of the episodes under way
 _PROBE_NEW = 4  # and of new ones
 _KEPT = 1024  # actions of a past, at least, if so many were played
+_RARELY = 25  # one action in so many is played again in the run
+_OFTEN = 4  # the same, if its code asks what no seed decides
 _NAMED = 3  # names in a message
+_DIFFERS = "two plays of the same actions from the same state differed"
 
 
 class Stretch(NamedTuple):
@@ -70,6 +79,60 @@ class Past:
     """All that is kept, with the stretch under way."""
     now = [Stretch(start, record, self.seen)] if record else []
     return [*self._stretches, *now]
+
+
+class Replays:
+  """Plays again what was played, now and then.
+
+  Attributes:
+    past: what was played.
+    compared: actions of the longest record that was played again.
+    differed: how two plays of the same did, if any two did.
+  """
+
+  def __init__(self, environment: environments.Environment):
+    """Has not played anything again."""
+    self._environment = environment
+    self._rarely = _OFTEN if sources.found(environment) else _RARELY
+    self._since = 0  # actions since the past was last played again
+    self.past = Past()
+    self.compared = 0
+    self.differed: Optional[str] = None
+
+  def add(self, time_step: ts.TimeStep) -> None:
+    """Takes one more step into account."""
+    self.past.add(time_step)
+    self._since += 1
+
+  def compare(
+    self, stretches: List[Stretch], length: int, time_step: ts.TimeStep
+  ) -> None:
+    """Plays what was played again, from where it began, if it is time to.
+
+    At first only records twice as long as any that was, later all that is kept
+    after so many steps that it takes a small share of them.
+
+    Args:
+      stretches: what was played, to where the environments are.
+      length: actions of the stretch under way.
+      time_step: that they led to.
+    """
+    if self.differed is not None or not stretches:
+      return
+    if length >= max(1, 2 * self.compared):
+      self.compared, stretches = length, stretches[-1:]
+    elif self._since < self._rarely * num_actions(stretches):
+      return
+    self._since = 0
+    before = sharing.attributes(self._environment)
+    if not plays_alike(self._environment, stretches):
+      self.differed = _DIFFERS
+      return
+    again = self._environment.current_time_step()
+    self.differed = difference(
+      (courses.digest(time_step), before),
+      (courses.digest(again), sharing.attributes(self._environment)),
+    )
 
 
 def num_actions(stretches: Iterable[Stretch]) -> int:
@@ -157,3 +220,27 @@ def others(before: Dict[str, str], after: Dict[str, str]) -> Optional[str]:
   names = [n for n in before if after.get(n, before[n]) != before[n]]
   more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
   return f"{', '.join(names[:_NAMED])}{more}" if names else None
+
+
+def difference(
+  one: Tuple[Any, Dict[str, str]], other: Tuple[Any, Dict[str, str]]
+) -> Optional[str]:
+  """How two plays of the same differ, by what they led to and left."""
+  if one[0] != other[0]:
+    return _DIFFERS
+  names = others(one[1], other[1])
+  return names and f"{_DIFFERS} in what they left of {names}"
+
+
+def inexact(
+  environment: environments.Environment, reason: str
+) -> errors.UserError:
+  """What is raised where environments cannot go on exactly, for a reason."""
+  asked = [f"{s.name} ({s.place})" for s in sources.found(environment)]
+  code = f" Its code asks {', '.join(asked)}." if asked else ""
+  return errors.UserError(
+    f"the environment cannot go on exactly where it was: {reason}.{code} Does"
+    " it draw without its seed, keep what is not in its attributes, or depend"
+    " on a clock, a file or the order of a set? To go on with new episodes,"
+    " pass --set environment.resume=fresh"
+  )

@@ -11,7 +11,7 @@ import numpy as np
 
 from tf_mmdrl.core import errors
 from tf_mmdrl.environments import snapshot
-from tf_mmdrl.train import exact_environment
+from tf_mmdrl.train import environment_states
 
 
 def actors(
@@ -48,7 +48,7 @@ def actors(
     environment = {
       "boundary": boundary,
       "time_step": snapshot.capture(moment),
-      exact_environment.ANEW: True,
+      environment_states.ANEW: True,
     }
     found.append(
       {

@@ -25,7 +25,7 @@ from tf_mmdrl.train import checkpoints, devices, factories, regrouped_actors
 from tf_mmdrl.train import config as configs
 from tf_mmdrl.train.actor import Chunk, Weights
 from tf_mmdrl.train.config import Config
-from tf_mmdrl.train.exact_environment import EnvironmentState
+from tf_mmdrl.train.environment_states import EnvironmentState
 from tf_mmdrl.train.experience import Experience, Priorities
 from tf_mmdrl.train.learner import Learner
 from tf_mmdrl.train.metrics import Metrics

@@ -13,7 +13,7 @@ from typing import (
 )
 
 from tf_mmdrl.train.actor import Chunk, Weights
-from tf_mmdrl.train.exact_environment import EnvironmentState
+from tf_mmdrl.train.environment_states import EnvironmentState
 
 Each = Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]]
 SavedActor = Tuple[Dict[str, Any], EnvironmentState]
