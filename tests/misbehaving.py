@@ -60,7 +60,7 @@ class Misbehaving(gymnasium.Env):
 
 
 class Unseeded(Misbehaving):
-  """Draws from NumPy's generator, which no seed of a run reaches."""
+  """Draws from generators that no seed reaches."""
 
   def __init__(self):
     super().__init__("nothing", at=1 << 62)
@@ -68,7 +68,8 @@ class Unseeded(Misbehaving):
   def step(self, action):
     """Plays well, but nobody can play the same again."""
     _, *rest = super().step(action)
-    return np.random.uniform(-1, 1, 2).astype(np.float32), *rest
+    seen = np.random.default_rng().uniform(-1, 1, 2)
+    return seen.astype(np.float32), *rest
 
 
 class Clock(Misbehaving):

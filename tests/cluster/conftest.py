@@ -1,5 +1,6 @@
 """What the tests of clusters share: small runs, and Ray on this machine."""
 
+import os
 import pathlib
 import sys
 
@@ -14,5 +15,8 @@ def ray_here():
   """Ray with room for two actors; nothing of it is left behind."""
   from tf_mmdrl.cluster import connection
 
-  with connection.local(2, object_store=100):
-    yield
+  with pytest.MonkeyPatch.context() as patch:
+    # Whom Ray starts imports what the tests register, too.
+    patch.setenv("PYTHONPATH", os.pathsep.join([str(_HERE.parent), *sys.path]))
+    with connection.local(2, object_store=100):
+      yield

@@ -9,6 +9,7 @@ import pytest
 import train_fixtures
 
 from tf_mmdrl.cluster import crew, office, waiting
+from tf_mmdrl.core import errors
 from tf_mmdrl.train import rounds, run_directory, run_state, stopping
 
 _PONG = [
@@ -76,6 +77,25 @@ def test_a_killed_actor_changes_no_bit(ray_here, tmp_path, capfd):
     assert there.fingerprints() == here.fingerprints() == wanted
   finally:
     here.close()
+    there.close()
+
+
+@pytest.mark.slow
+def test_a_killed_actor_of_an_unseeded_environment_is_said(
+  ray_here, tmp_path, capfd
+):
+  """Who takes over cannot get to where it was, and nobody may pretend so."""
+  config = _config("environment.name=misbehaving:Unseeded-v0")
+  there = _state(tmp_path, config, remote=True)
+
+  def kill(index):
+    if index == 3:
+      _kill(there.actors[0])
+
+  try:
+    with pytest.raises(errors.UserError, match="in the process that took over"):
+      _rounds(there, 5, kill)
+  finally:
     there.close()
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tf_mmdrl import environments
 from tf_mmdrl.core import errors
 from tf_mmdrl.environments.snapshot import sharing
-from tf_mmdrl.train.environment_states import EnvironmentState
+from tf_mmdrl.train.environment_states import EnvironmentState, Moment
 from tf_mmdrl.train.exact_environment import ExactEnvironment
 
 _ACTIONS = np.random.RandomState(1).randint(2, size=[60, 1])
@@ -183,6 +183,41 @@ def test_an_environment_without_a_seed_is_found_out_and_may_start_over():
   assert fresh.is_due
   assert fresh.rebuild().is_first().all()
   assert not fresh.is_due
+
+
+@pytest.mark.parametrize(
+  "name, refused",
+  [
+    ("attribute", None),
+    ("a_set", None),
+    ("unseeded", "it depends on numpy.random, which others share"),
+    ("entropy", r"led elsewhere in the process.*default_rng\(\)"),
+  ],
+)
+def test_who_takes_over_goes_on_exactly_or_says_no(name, refused):
+  """As where an actor on another machine dies, whose moment is known here."""
+  lost, other = _exact(name), _exact(name)
+  _play(lost, _ACTIONS[:17])
+  start, record, *rest = lost.moment
+  moment = Moment(start, [*record], *rest)
+  if refused is None:
+    other.go_to(moment)
+    assert _play(other, _ACTIONS[17:]) == _play(lost, _ACTIONS[17:])
+  else:
+    with pytest.raises(errors.UserError, match=f"{refused}.*resume=fresh"):
+      other.go_to(moment)
+
+
+def test_who_takes_over_at_a_state_sees_what_was_seen():
+  """No action is played there that would show it."""
+  lost, other = _exact("attribute"), _exact("attribute")
+  for _ in range(5):
+    _play(lost, _ACTIONS)
+  moment = lost.moment
+  assert moment.num_actions == 0
+  other.go_to(moment._replace(record=[]))
+  with pytest.raises(errors.UserError, match="led elsewhere in the process"):
+    other.go_to(moment._replace(record=[], seen=moment.seen + 1))
 
 
 @pytest.mark.parametrize("attribute", ["number", "steps"])

@@ -134,7 +134,7 @@ def test_an_actor_that_takes_over_begins_the_same_games(tmp_path):
   there = environment_states.EnvironmentState(one["environment"], none)
   move = players[0].restored(one, there)
   place = slot_player.Place(
-    move.token, move.step, move.running, move.kept, [move.course], none
+    move.token, move.step, move.running, move.kept, [move.course], none, 0
   )
   chunks = [player.play(place, weights, 3)[0] for player in players]
   for mine, other in zip(*(tf.nest.flatten(c.steps) for c in chunks)):

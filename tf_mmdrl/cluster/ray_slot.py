@@ -172,9 +172,8 @@ class RaySlot:
       course, base = _own_course(course), []
     if not base:
       base, since = [ray.put(course)], since[:0]
-    return SlotState(
-      Place(move.token, step, running, kept, base, since), course
-    )
+    place = Place(move.token, step, running, kept, base, since, move.seen)
+    return SlotState(place, course)
 
   def _hire(self) -> None:
     self._who = None

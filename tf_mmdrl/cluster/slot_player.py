@@ -3,7 +3,8 @@
 It owns nothing that is not in its arguments: a place names where to play on,
 and how to get there. A player that is there already plays on at once; any other
 one, a new process too, goes there first. So whoever dies is replaced by calling
-another one with the same arguments, and the same bits come.
+another one with the same arguments, and the same bits come; where an
+environment does not let them come, that is an error.
 """
 
 import os
@@ -47,6 +48,7 @@ class Place(NamedTuple):
     base: a list of one reference to a course; in a list, so that Ray brings it
       to those alone who ask.
     since: [T, B] actions after that course.
+    seen: a checksum of what all these led to.
   """
 
   token: str
@@ -55,6 +57,7 @@ class Place(NamedTuple):
   kept: np.ndarray
   base: List[Any]
   since: np.ndarray
+  seen: int
 
 
 class Move(NamedTuple):
@@ -66,6 +69,7 @@ class Move(NamedTuple):
     running: there.
     kept: there.
     actions: [T, B] that led there.
+    seen: a checksum there.
     course: if the actions do not go on from the old place's course, the whole
       way to the new one.
   """
@@ -75,6 +79,7 @@ class Move(NamedTuple):
   running: np.ndarray
   kept: np.ndarray
   actions: np.ndarray
+  seen: int
   course: Optional[Course]
 
 
@@ -179,7 +184,7 @@ class SlotPlayer:
       self._state = self._actor.restored(*course.fresh)
     else:
       record = [*course.actions, *place.since]
-      moment = Moment(course.start, record, len(record))
+      moment = Moment(course.start, record, len(record), place.seen)
       self._state = ActorState(place.step, place.running, place.kept, moment)
     self._token = place.token
     return self._state
@@ -200,7 +205,8 @@ class SlotPlayer:
     elif not goes_on:
       course = Course(moment.start, actions)
     step, running, kept, _ = state
-    return Move(self._token, step, running, kept, actions, course)
+    seen = moment.seen
+    return Move(self._token, step, running, kept, actions, seen, course)
 
 
 def _fetch(base: Any) -> Course:

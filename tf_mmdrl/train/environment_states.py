@@ -37,8 +37,10 @@ class Moment(NamedTuple):
     start: JSON values, which name what the actions begin at.
     record: [B] actions in turn. It may have grown since.
     num_actions: how many of them led here.
+    seen: a checksum of what they led to; of the time step if there are none.
   """
 
   start: Dict[str, Any]
   record: List[np.ndarray]
   num_actions: int
+  seen: int

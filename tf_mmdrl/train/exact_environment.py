@@ -97,11 +97,15 @@ class ExactEnvironment:
     """Where the environments are; `go_to` brings any others there."""
     if "state" in self._start and len(self._record) >= _ACTIONS_KEPT:
       self._start_here()
-    return Moment(self._start, self._record, len(self._record))
+    return Moment(self._start, self._record, len(self._record), self._seen())
 
   def go_to(self, moment: Moment) -> None:
-    """Goes on exactly as the environments that gave this moment would have."""
-    start, record, count = moment
+    """Goes on exactly as the environments that gave this moment would have.
+
+    Raises:
+      UserError: if the same actions lead elsewhere here.
+    """
+    start, record, count, seen = moment
     here = record is self._record and start is self._start
     if here and count == len(record):
       return
@@ -115,6 +119,12 @@ class ExactEnvironment:
       self._start = start
     for actions in record[:count]:
       self.step(actions)
+    if self._seen() != seen:
+      raise self._inexact(
+        self._outside.why
+        or f"its last {count:,} actions led elsewhere in the process that took"
+        " over"
+      )
 
   def noticing(self) -> ContextManager[None]:
     """While entered, who draws from generators that others share is noticed.
@@ -379,6 +389,13 @@ class ExactEnvironment:
 
   def _inexact(self, reason: str) -> errors.UserError:
     return proofs.inexact(self._environment, reason)
+
+  def _seen(self) -> int:
+    if self._fresh:
+      return 0  # nobody goes there
+    if not self._record:
+      return courses.add_all(0, self.time_step)
+    return self._replays.past.seen
 
   def _arrived(self) -> str:
     return f"{courses.digest(self.time_step)} {self._course:08x}"
