@@ -138,6 +138,29 @@ def test_bad_names_say_what_was_wanted(text, message):
     utility_names.parse(text)
 
 
+def leaves(returns):
+  raise SystemExit(3)
+
+
+def test_a_module_that_exits_is_one_line(tmp_path, monkeypatch):
+  (tmp_path / "leaving_module.py").write_text("raise SystemExit(0)\n")
+  monkeypatch.syspath_prepend(tmp_path)
+  with pytest.raises(errors.UserError, match="cannot be imported: SystemExit"):
+    utility_names.parse("leaving_module:anything")
+
+
+@pytest.mark.parametrize("rho", ["1e-40", "0", "0.0009", "1.1"])
+def test_ces_without_digits_is_refused(rho):
+  with pytest.raises(errors.UserError, match=r"rho must lie in \[0.001, 1\]"):
+    utility_names.parse(f"ces:{rho}:1,1")
+
+
+def test_ces_near_zero_is_the_geometric_mean():
+  utility = utility_names.parse("ces:0.001:1,1")
+  found = utility(tf.constant([[4.0, 9.0], [1.0, 1.0]])).numpy()
+  np.testing.assert_allclose(found, [6.0, 1.0], rtol=2e-3)
+
+
 @pytest.mark.parametrize("criterion", ["mode", "thompson"])
 def test_bad_criteria(criterion):
   with pytest.raises(errors.UserError):
@@ -153,6 +176,7 @@ def test_bad_criteria(criterion):
     (f"{__name__}:logarithm", "gave no finite number for the returns"),
     (f"{__name__}:endless", "gave no finite number for the returns"),
     (f"{__name__}:matrix", "one float32 for each vector"),
+    (f"{__name__}:leaves", r"raised SystemExit \(3\) for vectors of 2 returns"),
     (f"{__name__}:by_numpy", "raised .*; write it in TensorFlow operations"),
     (f"{__name__}:of_axis_one", "one float32 for each vector"),
   ],

@@ -26,7 +26,7 @@ def load(kind: str, place: str, wanted: type) -> Any:
   module, _, name = place.partition(":")
   try:
     found = importlib.import_module(module)
-  except Exception as error:  # whatever somebody's module raises
+  except (Exception, SystemExit) as error:  # whatever somebody's module raises
     raise errors.UserError(
       f"the {kind} {place!r} cannot be imported: {type(error).__name__}:"
       f" {error}; install its package, or put its folder on PYTHONPATH"

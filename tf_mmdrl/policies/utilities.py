@@ -28,6 +28,8 @@ from tf_mmdrl.core.return_distribution import (
 from tf_mmdrl.policies import scores
 
 _NOT_FINITE = "gave no finite number for the returns"
+# A power of 1 / rho multiplies roundings by as much.
+_LEAST_RHO = 0.001
 _A_NUMBER_FOR_ANY = "it must give a number for any"
 # Leading dimensions of the vectors that a function is tried with: those of
 # scores of episodes, of one action's particles and of all actions'.
@@ -104,7 +106,7 @@ class CES(Utility):
   weighted geometric mean, which needs weights that sum to 1.
 
   Attributes:
-    rho: in (0, 1].
+    rho: in [0.001, 1].
     weights: w_i, above 0; they are divided by their sum.
   """
 
@@ -113,8 +115,11 @@ class CES(Utility):
 
   def __post_init__(self):
     _check_above_zero("ces's weights", self.weights)
-    if not 0 < self.rho <= 1:
-      raise errors.UserError(f"ces's rho must lie in (0, 1], got {self.rho}")
+    if not _LEAST_RHO <= self.rho <= 1:
+      raise errors.UserError(
+        f"ces's rho must lie in [{_LEAST_RHO}, 1], because float32 has no"
+        f" digits left below, got {self.rho}"
+      )
 
   def __call__(self, returns):
     """[...] utilities, at least 0."""
@@ -203,7 +208,7 @@ class Function(Utility):
 
     try:
       found = call(vectors)
-    except Exception as error:  # whatever a user's code raises
+    except (Exception, SystemExit) as error:  # whatever a user's code raises
       text = textwrap.shorten(str(error), 120, placeholder=" ...")
       raise errors.UserError(
         f"the utility {self.name} raised {type(error).__name__} ({text}) for"
