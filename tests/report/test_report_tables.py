@@ -62,7 +62,8 @@ def test_numbers_of_any_size_are_short_and_tell_something():
 
 def test_cells_that_a_spreadsheet_would_execute_are_inert():
   wild = ["=1+1", "+cmd|'/C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"]
-  tame = ["Pong", "-3.5", "1e9", "", "a=b"]
+  wild += ["-1, =2", "-1,@A1"]
+  tame = ["Pong", "-3.5", "1e9", "", "a=b", "-1.5, 2", "-inf, -3"]
   table = Table(
     "wild",
     "Wild",

@@ -206,10 +206,25 @@ def _plain(cell: Any) -> Any:
 
 
 def inert(text: str) -> str:
-  """A text that no spreadsheet takes for a formula; numbers stay numbers."""
+  """A text that no spreadsheet takes for a formula.
+
+  Numbers stay numbers, and so do several with commas between them.
+
+  Args:
+    text: any.
+
+  Returns:
+    The text, with an apostrophe before what might be a formula.
+  """
+  if all(map(_is_number, text.split(", "))):
+    return text
+  mark = "'" if text.startswith(_FORMULAS) else ""
+  return mark + text.replace("\r", " ")  # which ends a line for some
+
+
+def _is_number(text: str) -> bool:
   try:
     float(text)
   except ValueError:
-    mark = "'" if text.startswith(_FORMULAS) else ""
-    return mark + text.replace("\r", " ")  # which ends a line for some
-  return text
+    return False
+  return True
