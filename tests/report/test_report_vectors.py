@@ -4,8 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from tf_mmdrl.core import run_files
+from tf_mmdrl.core import plotting, run_files
 from tf_mmdrl.report import (
   game_tables,
   joint_calibration,
@@ -118,6 +119,68 @@ def test_what_was_found_stays_with_the_run_and_is_reported(tmp_path):
   assert section.pictures[0].png.startswith(b"\x89PNG")
 
 
-def test_limits_lie_below_what_was_played():
+def _limits_of(*returns):
+  returns = np.array(returns, np.float64)
+  even = np.full([len(returns)], 1 / len(returns))
+  forecast = joint_calibration.JointForecast(returns, even, returns)
+  return joint_calibration.default_limits([forecast])
+
+
+def test_limits_lie_between_values_that_were_played():
+  # Of (0, 1), (1, 0), (3, 3), (0, 0) both parts are 0, 0, 1, 3: 1 - 1.22 is
+  # below all, and the lowest gap is from 0 to 1.
   limits = joint_calibration.default_limits(_row().forecasts)
-  np.testing.assert_allclose(limits, [1 - np.sqrt(1.5), 1 - np.sqrt(1.5)])
+  np.testing.assert_allclose(limits, [0.5, 0.5])
+  # -1 and 1: the mean less a deviation is -1 itself.
+  np.testing.assert_allclose(_limits_of([1.0], [-1.0]), [0.0])
+  np.testing.assert_allclose(_limits_of([0.0], [10.0], [10.0]), [5.0])
+
+
+def test_limits_of_games_that_are_all_alike_lie_below_them():
+  limits = _limits_of(*[[23.7, -19.0, 0.0]] * 5)
+  np.testing.assert_allclose(limits, [21.33, -20.9, -0.1])
+  rounded = _limits_of([0.3], [0.1 + 0.2], [0.3 - 1e-16])
+  np.testing.assert_allclose(rounded, [0.27])
+
+
+def test_actions_without_returns_say_why():
+  (note,) = joint_calibration.table([_row()]).notes[1:]
+  assert "cut off (environment.max_episode_steps)" in note
+  row = _row()
+  row = row._replace(forecasts=row.forecasts[:1])
+  assert len(joint_calibration.table([row]).notes) == 1
+
+
+def test_correlations_of_pictures_heed_the_weights():
+  with plotting.style():
+    titles = [
+      one.get_title("left") for one in joint_calibration.draw(_row()).axes
+    ]
+  (line,) = (
+    row for row in joint_calibration.table([_row()]).rows if row[4] == "fish"
+  )
+  assert titles[0] == f"fish: {line[7]:.2f} ({line[8]:.2f})"
+
+
+@pytest.mark.parametrize("place", [(23.7, -19.0), (0.0, 0.0), (1e-3, 12345.6)])
+def test_ticks_of_particles_in_one_place_do_not_collide(place):
+  particles = np.tile(place, [4, 30, 1])
+  with plotting.style():
+    figure = plotting.new_figure(2.5, 2.5)
+    joint_figures.draw_actions(
+      figure.add_subplot(1, 1, 1),
+      particles,
+      ["up", "down", "left", "right"],
+      1,
+      joint_figures.limits(particles),
+    )
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    for panel in figure.axes:
+      ends = [
+        label.get_window_extent(canvas.get_renderer())
+        for label in panel.get_xticklabels()
+        if label.get_visible() and label.get_text()
+      ]
+      for left, right in zip(ends, ends[1:]):
+        assert left.x1 < right.x0

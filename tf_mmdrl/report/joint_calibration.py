@@ -73,8 +73,10 @@ class Row(NamedTuple):
 def default_limits(forecasts: Sequence[JointForecast]) -> np.ndarray:
   """[D] limits to ask for, where the utility has none.
 
-  A standard deviation below the mean of all returns that came: of a limit on a
-  value which returns take, half the particles near it would fall short.
+  About a standard deviation below the mean of all returns that came, and in
+  the middle between two values that they take: of a limit on such a value half
+  the particles near it would fall short. A tenth below the value if there is
+  but one.
 
   Args:
     forecasts: of every action.
@@ -83,7 +85,21 @@ def default_limits(forecasts: Sequence[JointForecast]) -> np.ndarray:
     The limits.
   """
   together = np.concatenate([one.returns for one in forecasts])
-  return together.mean(axis=0) - together.std(axis=0)
+  return np.array([_limit(returns) for returns in together.T])
+
+
+def _limit(returns: np.ndarray) -> float:
+  values = np.sort(returns)
+  size = np.abs(values).max()
+  # Sums of the same rewards may differ by rounding.
+  apart = np.diff(values) > 1e-6 * size
+  if not apart.any():
+    return values[0] - 0.1 * (size or 1.0)
+  gaps = np.stack([values[:-1][apart], values[1:][apart]], axis=1)
+  wanted = values.mean() - values.std()
+  # The first gap that ends above what is wanted.
+  above = gaps[:, 1] > wanted + 1e-6 * size
+  return gaps[np.argmax(above)].mean()
 
 
 def numbers(
@@ -153,6 +169,12 @@ def table(rows: Sequence[Row]) -> Table:
     " action and were then played by the policy. P(limits): the probability"
     " that every return is at least its limit. Returns are discounted."
   ]
+  if any(not len(one.returns) for row in rows for one in row.forecasts):
+    notes.append(
+      "0 games: all that began with the action were cut off"
+      " (environment.max_episode_steps) while the rest might still count 1 % or"
+      " more, so no return of theirs is known."
+    )
   columns = [
     *("agent", "game", "seed", "step", "action", "games", "pair"),
     *("correlation", "correlation_played", "probability"),
@@ -167,9 +189,13 @@ def draw(row: Row) -> Any:
 
   Only within `plotting.style`.
   """
-  particles = [one.thinned().particles for one in row.forecasts]
-  played = [one.returns for one in row.forecasts]
-  return joint_figures.draw(particles, row.names, played)
+  thinned = [one.thinned() for one in row.forecasts]
+  return joint_figures.draw(
+    [one.particles for one in thinned],
+    row.names,
+    [one.returns for one in row.forecasts],
+    weights=[one.weights for one in thinned],
+  )
 
 
 def picture(row: Row) -> bytes:

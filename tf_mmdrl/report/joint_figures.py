@@ -11,6 +11,7 @@ from tf_mmdrl.core import optional, plotting
 _PANEL = 2.2  # inches, each way
 _DPI = 80
 _MARGIN = 0.06  # of an axis, beyond the outermost particles
+_TICKS = 3  # intervals at most: labels of small panels would collide
 _TAKEN = plotting.COLOURS[4]
 
 
@@ -23,6 +24,7 @@ def draw(
   particles: Sequence[np.ndarray],
   names: Sequence[str],
   monte_carlo: Optional[Sequence[np.ndarray]] = None,
+  weights: Optional[Sequence[np.ndarray]] = None,
 ) -> Any:
   """A panel for each action and pair of returns.
 
@@ -35,6 +37,8 @@ def draw(
     names: of the actions.
     monte_carlo: for each action [K, D] returns that were played, to be drawn
       over the particles; [0, D] where none are known.
+    weights: for each action [N] of the particles, summing to 1; equal ones if
+      None.
 
   Returns:
     The figure; a panel's title has the correlation, of particles and, in
@@ -54,7 +58,8 @@ def draw(
       panel.plot(
         *particles[row][:, [i, j]].T, "o", color=plotting.COLOURS[0], ms=2.5
       )
-      title = f"{name}: {correlation(particles[row], i, j):.2f}"
+      own = None if weights is None else weights[row]
+      title = f"{name}: {correlation(particles[row], i, j, own):.2f}"
       played = None if monte_carlo is None else monte_carlo[row]
       if played is not None and len(played):
         panel.plot(*played[:, [i, j]].T, "x", color=_TAKEN, ms=4, mew=0.8)
@@ -76,8 +81,11 @@ def limits(particles: np.ndarray) -> np.ndarray:
   """
   shown = particles[..., list(pairs(particles.shape[-1])[0])].reshape(-1, 2)
   low, high = shown.min(axis=0), shown.max(axis=0)
-  # Particles in one place want an axis around it all the same.
-  margin = np.maximum(_MARGIN * (high - low), 1e-3 + 1e-3 * np.abs(high))
+  # Particles in one place want an axis around it all the same, and one whose
+  # numbers are short.
+  size = np.abs(shown).max(axis=0)
+  one_place = high - low <= 1e-3 * size
+  margin = np.where(one_place, 0.1 * size + 0.1, _MARGIN * (high - low))
   return np.stack([low - margin, high + margin], axis=1)
 
 
@@ -119,6 +127,7 @@ def draw_actions(
     one.set_title(name, color=colour, weight="bold" if taken else "normal")
     one.set_xlim(*ends[0])
     one.set_ylim(*ends[1])
+    one.locator_params(nbins=_TICKS)
     if index + columns < len(names):
       one.tick_params(labelbottom=False)
     else:
@@ -152,13 +161,24 @@ def correlation(
   return 0.0 if is_rounding else float(weights @ (x * y) / size)
 
 
-def image(particles: np.ndarray, names: Sequence[str]) -> np.ndarray:
-  """[H, W, 3] uint8, for TensorBoard; `particles` is [A, N, D]."""
+def image(
+  particles: np.ndarray, weights: np.ndarray, names: Sequence[str]
+) -> np.ndarray:
+  """[H, W, 3] uint8, for TensorBoard.
+
+  Args:
+    particles: [A, N, D].
+    weights: [A, N], summing to 1 for each action.
+    names: of the actions.
+
+  Returns:
+    The picture.
+  """
   agg = optional.require(
     "matplotlib.backends.backend_agg", use="figures", extra="plots"
   )
   with plotting.style():
-    figure = draw(list(particles), names)
+    figure = draw(list(particles), names, weights=list(weights))
     figure.set_dpi(_DPI)
     canvas = agg.FigureCanvasAgg(figure)
     canvas.draw()

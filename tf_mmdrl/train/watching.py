@@ -185,7 +185,9 @@ class Watcher:
     num_actions, dimensions = returns.shape[1], returns.dimensions
     if self._names is None:
       self._names = videos.names_of_actions(self._config, num_actions)
-    image = joint_figures.image(returns.values[0].numpy(), self._names)
+    image = joint_figures.image(
+      returns.values[0].numpy(), returns.weights()[0].numpy(), self._names
+    )
     correlations = returns.correlation()[0].numpy()
     values: Dict[str, float] = {}
     for i, j in joint_figures.pairs(dimensions) if dimensions > 1 else ():
