@@ -1,4 +1,4 @@
-"""The absolute value rounded off at 0: quotients of polynomials in float32."""
+"""The absolute value rounded off at 0: by quotients and as it is defined."""
 
 import math
 
@@ -8,11 +8,8 @@ import tensorflow as tf
 
 from tf_mmdrl.ops.kernels import rounded_distance
 
-# Beside 0: from where only the first term counts to where powers overflow, and
-# closely about the end of the fit.
-_S = np.float32(
-  np.concatenate([10.0 ** np.linspace(-12, 30, 2000), 16 + np.linspace(-1, 1)])
-)
+# From where only the first term counts to where only the distance does.
+_S = 10.0 ** np.linspace(-12, 30, 2000)
 
 
 def _exactly(d2: float, h: float):
@@ -30,20 +27,27 @@ def _exactly(d2: float, h: float):
 
 @pytest.mark.parametrize("jit_compile", [None, True])
 @pytest.mark.parametrize("h", [1.0, 0.01, 16.0])
-def test_equals_the_formula(h, jit_compile):
+def test_seven_digits_by_quotients(h, jit_compile):
   compute = tf.function(
-    lambda d2: rounded_distance.excess_and_slope(d2, h), jit_compile=jit_compile
+    lambda d2: rounded_distance.excess_and_slope(d2, h, for_float32=True),
+    jit_compile=jit_compile,
   )
-  d2 = _S * np.float32(h)
-  found = [part.numpy() for part in compute(tf.constant(d2))]
-  wanted = np.array([_exactly(float(one), h) for one in d2]).T
-  for part, exact in zip(found, wanted):
-    np.testing.assert_allclose(part, exact, rtol=1e-6)
+  d2 = _S * h
+  excess, slope = compute(tf.constant(d2))
+  wanted = np.array([_exactly(one, h) for one in d2]).T
+  at_zero = math.sqrt(h / math.pi)
+  np.testing.assert_allclose(
+    excess.numpy() + at_zero, wanted[0] + at_zero, rtol=3e-8
+  )
+  np.testing.assert_allclose(slope, wanted[1], rtol=1e-7)
 
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
-def test_at_zero(dtype):
-  value, slope = rounded_distance.excess_and_slope(tf.zeros([1], dtype), 1.0)
+@pytest.mark.parametrize("for_float32", [False, True])
+def test_at_zero(dtype, for_float32):
+  value, slope = rounded_distance.excess_and_slope(
+    tf.zeros([1], dtype), 1.0, for_float32=for_float32
+  )
   np.testing.assert_array_equal(value, [0.0])
   np.testing.assert_allclose(slope, [1 / math.sqrt(math.pi)], rtol=1e-6)
 
@@ -56,9 +60,8 @@ def test_infinitely_far():
 
 
 def test_float64_is_the_formula():
-  d2 = np.float64(_S)
-  found = rounded_distance.excess_and_slope(tf.constant(d2), 1.0)
-  wanted = np.array([_exactly(float(one), 1.0) for one in d2]).T
+  found = rounded_distance.excess_and_slope(tf.constant(_S), 1.0)
+  wanted = np.array([_exactly(one, 1.0) for one in _S]).T
   np.testing.assert_allclose(found[1], wanted[1], rtol=1e-12)
   # Near 0 its two terms cancel, and about 1e-16 of them is left.
   np.testing.assert_allclose(found[0], wanted[0], rtol=1e-9, atol=1e-15)

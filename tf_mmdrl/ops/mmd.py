@@ -6,9 +6,8 @@
   sorted    O(N log N)  Laplace kernels, and the unrectified kernel of order 1
                         (see `laplace` and `energy`)
   pairwise  O(N^2)      every kernel, estimator and dimension (see `pairwise`)
-  signed    O(N^2)      in the particles' own dtype, several times as fast:
-                        vectors, exact to 1e-7 of the kernel's values, and
-                        unrectified kernels, more exact (see `unrectified`)
+  signed    O(N^2)      unrectified kernels, several times as fast (see
+                        `unrectified`)
 """
 
 import enum
@@ -167,13 +166,9 @@ def _choose(kernel, x, y, estimator, method, by_xla, uniform):
   if method is Method.SPECTRAL:
     sine = phases.series_sine if by_xla else phases.library_sine
     return lambda *args: _spectral(kernel, sine, *args)
-  if method is Method.SIGNED and x.shape.rank == 2:
+  if method is Method.SIGNED:
     return lambda *args: unrectified.discrepancy(
       *args[:-1], alpha=kernel.alpha, with_weights=args[-1], uniform=uniform
-    )
-  if method is Method.SIGNED:
-    return lambda *args: pairwise.signed_discrepancy(
-      *args[:-1], kernel=kernel, order=turns.order(num_x, num_y)[0]
     )
   if isinstance(kernel, kernels.Laplace):
     return lambda *args: laplace.discrepancy(*args[:-1], h=kernel.h)
@@ -189,16 +184,16 @@ _SERVED = {
     " 1"
   ),
   Method.SIGNED: (
-    "[B, N, D] particles with kernels of distances, and on [B, N] particles"
-    " with unrectified kernels of order 1 and, in float32, 1.25 and 1.5"
+    "[B, N] particles with unrectified kernels of order 1 and, in float32, 1.25"
+    " and 1.5"
   ),
 }
 
 
 def _ways(kernel: kernels.Kernel, x: tf.Tensor) -> Tuple[Method, ...]:
   """The ways to compute the biased estimator, but pair by pair."""
-  if x.shape.rank == 3:
-    return (Method.SIGNED,) if kernel.properties.shift_invariant else ()
+  if x.shape.rank == 3:  # pair by pair only
+    return ()
   if isinstance(kernel, kernels.GaussianMixture):
     return (Method.SPECTRAL,)
   if isinstance(kernel, kernels.Multiquadric) and x.dtype == tf.float32:
@@ -214,8 +209,6 @@ def _ways(kernel: kernels.Kernel, x: tf.Tensor) -> Tuple[Method, ...]:
 
 def _fastest(kernel, x, count: int, ways: Tuple[Method, ...]) -> Method:
   """The fastest of these ways, or pair by pair, for this many particles."""
-  if x.shape.rank == 3 and ways:
-    return Method.SIGNED if x.dtype == tf.float32 else Method.PAIRWISE
   if isinstance(kernel, kernels.GaussianMixture):
     few = _FEW_PARTICLES
   elif isinstance(kernel, kernels.Unrectified) and kernel.alpha != 1:

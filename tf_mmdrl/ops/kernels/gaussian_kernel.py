@@ -33,11 +33,13 @@ class GaussianMixture(kernel.Kernel):
       example) that changes as training goes on.
     coefficients: the c_i, non-negative; 1 each if not given.
     tails: the t_i, non-negative; 0 each if not given.
+    seven_digits: whether seven digits of the tails are enough, and fast.
   """
 
   bandwidths: Union[Tuple[float, ...], tf.Tensor]
   coefficients: Tuple[float, ...] = ()
   tails: Tuple[float, ...] = ()
+  seven_digits: bool = False
 
   @property
   def properties(self) -> kernel.Properties:
@@ -86,17 +88,23 @@ class GaussianMixture(kernel.Kernel):
     wanted = [group for group in groups if any(c or t for _, c, t in group)]
     return [GaussianMixture(*zip(*group)) for group in wanted]
 
+  def for_float32(self) -> "GaussianMixture":
+    """See the base class."""
+    return dataclasses.replace(self, seven_digits=True)
+
   def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
     """See the base class."""
     excess = tf.zeros_like(statistic)
     slope = tf.zeros_like(statistic)
-    for coefficient, h, exponential in self._exponentials(statistic):
-      excess += coefficient * exponential
-      slope -= (coefficient / h) * (exponential + 1)
+    for coefficient, h, fall, exponential in self._exponentials(statistic):
+      excess += coefficient * fall
+      slope -= (coefficient / h) * exponential
     if any(self.tails):
       for h, tail in zip(self.bandwidths, self.tails):
         if tail:
-          more, steeper = rounded_distance.excess_and_slope(statistic, h)
+          more, steeper = rounded_distance.excess_and_slope(
+            statistic, h, for_float32=self.seven_digits
+          )
           excess -= tail * more
           slope -= tail * steeper
     return excess, slope
@@ -113,7 +121,7 @@ class GaussianMixture(kernel.Kernel):
     return found
 
   def _exponentials(self, d2):
-    """Yields (c, h, exp(-d2/h) - 1), squaring where 2h is there already.
+    """Yields (c, h, exp(-d2/h) - 1, exp(-d2/h)), squaring where 2h is there.
 
     The bandwidths 1 to 10 need five exponentials: exp(-d2/5) is the square of
     exp(-d2/10), and (1 + e)^2 - 1 = e (e + 2).
@@ -123,19 +131,20 @@ class GaussianMixture(kernel.Kernel):
       for coefficient, h in zip(self.coefficients, bandwidths):
         if h.shape.rank == 1:  # [B] bandwidths against [B, ...] statistics
           h = tf.reshape(h, [-1] + [1] * (d2.shape.rank - 1))
-        yield coefficient, h, tf.math.expm1(-d2 / h)
+        yield coefficient, h, *kernel.fall_and_exponential(d2 / h)
       return
-    known: Dict[float, tf.Tensor] = {}
+    known: Dict[float, Tuple[tf.Tensor, tf.Tensor]] = {}
     pairs = sorted(zip(self.bandwidths, self.coefficients), reverse=True)
     for h, coefficient in pairs:
       if not coefficient:  # a tail only, which has no exponential
         continue
       if h not in known:
-        wider = known.get(2 * h)
-        known[h] = (
-          tf.math.expm1(d2 * (-1 / h)) if wider is None else wider * (wider + 2)
-        )
-      yield coefficient, h, known[h]
+        if 2 * h in known:
+          fall, exponential = known[2 * h]
+          known[h] = fall * (fall + 2), exponential * exponential
+        else:
+          known[h] = kernel.fall_and_exponential(d2 * (1 / h))
+      yield coefficient, h, *known[h]
 
 
 def gaussian(h: float) -> GaussianMixture:

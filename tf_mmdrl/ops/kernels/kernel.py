@@ -84,6 +84,14 @@ class Kernel(abc.ABC):
     """The kernel as a sum of terms that fade or stay; None if it is none."""
     return None
 
+  def for_float32(self) -> "Kernel":
+    """The same kernel, of float64 statistics and for results in float32.
+
+    A kernel whose functions are slow returns one of faster ones; errors of its
+    values should then be smooth, because they cancel as the values do.
+    """
+    return self
+
   @abc.abstractmethod
   def excess_and_slope(self, statistic: tf.Tensor) -> Tuple[tf.Tensor, ...]:
     """k - k(0) and dk/dstatistic.
@@ -112,3 +120,18 @@ class Kernel(abc.ABC):
     if self.properties.shift_invariant:
       return tf.math.squared_difference(x, y)
     return tf.multiply(x, y)
+
+
+def fall_and_exponential(s: tf.Tensor) -> Tuple[tf.Tensor, ...]:
+  """exp(-s) - 1 and exp(-s), each with its own digits, of one exponential.
+
+  One from the other, the first would lose them near 0 and the second far from
+  it, where it is all that pulls.
+  """
+  # Never below 0, which keeps XLA from making each square an exponential again.
+  exponential = tf.nn.relu(tf.exp(-s))
+  series = tf.zeros_like(s)
+  for divisor in (5, 4, 3, 2):
+    series = (s / divisor) * (1 - series)
+  fall = tf.where(s < 0.01, s * (series - 1), exponential - 1)
+  return fall, exponential

@@ -32,10 +32,9 @@ class Laplace(kernel.Kernel):
     """See the base class."""
     positive = statistic > 0
     distance = tf.sqrt(tf.where(positive, statistic, tf.ones_like(statistic)))
-    excess = tf.where(
-      positive, tf.math.expm1(-distance / self.h), tf.zeros_like(distance)
-    )
-    slope = -(excess + 1) / (2 * self.h * distance)
+    excess, exponential = kernel.fall_and_exponential(distance / self.h)
+    excess = tf.where(positive, excess, tf.zeros_like(distance))
+    slope = -exponential / (2 * self.h * distance)
     return excess, tf.where(positive, slope, tf.zeros_like(slope))
 
   def reach_terms(self) -> Optional[List[reaches.Term]]:
