@@ -86,7 +86,10 @@ class _State:
       assign_add=self._method(tf.add),
       assign_sub=self._method(tf.subtract),
     )
-    with patched, mock.patch.object(tf, "cond", self._cond(tf.cond)):
+    control = mock.patch.multiple(
+      tf, cond=self._cond(tf.cond), while_loop=self._while_loop(tf.while_loop)
+    )
+    with patched, control:
       yield
 
   def _take(self, values: Sequence[tf.Tensor]) -> None:
@@ -131,6 +134,26 @@ class _State:
         return call
 
       result, values = cond(predicate, branch(true_fn), branch(false_fn))
+      self._take(values)
+      return result
+
+    return with_state
+
+  def _while_loop(self, while_loop: Callable[..., Any]) -> Callable[..., Any]:
+    """`tf.while_loop` whose turns hand on all variables as well."""
+
+    def with_state(cond, body, loop_vars, **options):
+      def goes_on(values, own):
+        self._take(values)
+        return cond(*own)
+
+      def turn(values, own):
+        self._take(values)
+        found = tf.nest.flatten(body(*own))
+        return self.values(), tf.nest.pack_sequence_as(own, found)
+
+      first = self.values(), loop_vars
+      values, result = while_loop(goes_on, turn, first, **options)
       self._take(values)
       return result
 

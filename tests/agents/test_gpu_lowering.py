@@ -100,7 +100,7 @@ def test_host_work_is_seen():
 
 
 def test_variables_go_in_and_come_out():
-  """Assignments, in branches too, are in the text; the variable stays."""
+  """Assignments are in the text, of branches and loops too, and only there."""
   variable = tf.Variable([1.0, 2.0])
 
   def step(x):
@@ -112,6 +112,12 @@ def test_variables_go_in_and_come_out():
       lambda: [variable.assign(tf.atan2(x, x))],
       lambda: [variable.assign_add(x)],
     )
+
+    def turn(_):
+      variable.assign(tf.math.expm1(variable))
+      return [tf.constant(False)]
+
+    tf.while_loop(lambda due: due, turn, [x[1] > 0])
     return loss
 
   module = _lowered(step, tf.ones([2]), variables=[variable])
@@ -124,3 +130,4 @@ def test_variables_go_in_and_come_out():
   assert len(parameters) == 2
   opcodes = {one.opcode for one in module.instructions()}
   assert {"atan2", "subtract", "conditional"} <= opcodes
+  assert {"while", "exponential-minus-one"} <= opcodes
