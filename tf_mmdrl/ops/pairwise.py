@@ -179,10 +179,10 @@ def _interact_among(x, weights, pairs, with_force=True) -> _Interaction:
   weights = tf.broadcast_to(weights, tf.shape(x)[:2])
   x_1, x_2 = x[:, :half], x[:, half:]
   weights_1, weights_2 = weights[:, :half], weights[:, half:]
-  matrices = pairs.excess_and_slope(x_1, x_2)
-  turned = map(tf.linalg.matrix_transpose, matrices)
-  first = _sums(x_1, x_2, weights_2, pairs, *matrices, with_force)
-  second = _sums(x_2, x_1, weights_1, pairs, *turned, with_force)
+  excess, slope = pairs.excess_and_slope(x_1, x_2)
+  first = _sums(x_1, x_2, weights_2, pairs, excess, slope, with_force)
+  excess, slope = map(tf.linalg.matrix_transpose, (excess, slope))
+  second = _sums(x_2, x_1, weights_1, pairs, excess, slope, with_force)
   halves = _interact_among(
     tf.reshape(x, [-1, half, x.shape[2]]),
     tf.reshape(weights, [-1, half]),
@@ -213,8 +213,8 @@ def _interact(x, y, weights, pairs, with_force=True) -> _Interaction:
   """
 
   def interact(rows):
-    matrices = pairs.excess_and_slope(rows, y)
-    return _sums(rows, y, weights, pairs, *matrices, with_force)
+    excess, slope = pairs.excess_and_slope(rows, y)
+    return _sums(rows, y, weights, pairs, excess, slope, with_force)
 
   num_rows, num_columns = x.shape[1], y.shape[1]
   rows = max(1, _CHUNK // num_columns)

@@ -86,7 +86,10 @@ class GaussianMixture(kernel.Kernel):
         groups.append([])
       groups[-1].append(part)
     wanted = [group for group in groups if any(c or t for _, c, t in group)]
-    return [GaussianMixture(*zip(*group)) for group in wanted]
+    return [
+      GaussianMixture(bandwidths, coefficients, tails)
+      for bandwidths, coefficients, tails in (zip(*group) for group in wanted)
+    ]
 
   def for_float32(self) -> "GaussianMixture":
     """See the base class."""
