@@ -1,5 +1,6 @@
 """What the code of an environment asks that no seed decides."""
 
+import os
 import random
 import time
 
@@ -64,6 +65,12 @@ class _Quiet(_Asking):
 
   def render(self):
     return time.time()
+
+  def _render_frame(self):
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+
+  def __hash__(self):
+    return hash(self.generator)
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,10 @@ _UNSEEDED = {
 }
 _WRITING = re.compile(r"[rbt]*[wax+][rbtwax+]*")  # a mode of `open`
 _WRITERS = {"write_text", "write_bytes", "tofile", "savez", "dump"}
-# What is made with an environment is in its state, or compared.
-_QUIET = {"__init__", "render", "close", "__del__", "__repr__", "__str__"}
+# What is made with an environment is in its state, or compared. To be a key a
+# part must ask for hashes; the order of a set is what is refused.
+_QUIET = {"__init__", "close", "__del__", "__repr__", "__str__", "__hash__"}
+_SHOWS = "render"  # in the name of what only shows, as in `_render_frame`
 _DOTS = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
 _CLOSE = 30  # instructions in which the arguments of a call are
 
@@ -149,7 +151,7 @@ def _is_fixed(value: Any) -> bool:
 
 def _methods(kind: type) -> Iterator[types.FunctionType]:
   for name, value in [*vars(kind).items()]:
-    if name not in _QUIET:
+    if name not in _QUIET and _SHOWS not in name:
       yield from reachable.functions_of(value)
 
 
