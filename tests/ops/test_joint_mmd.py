@@ -255,7 +255,9 @@ def _of_kernels_weighted(dimensions, jit_compile):
   return compute
 
 
-@pytest.mark.parametrize("dimensions, jit_compile", [(2, None), (8, True)])
+@pytest.mark.parametrize(
+  "dimensions, jit_compile", [(1, None), (2, None), (8, True)]
+)
 @pytest.mark.parametrize(
   "case",
   ["weights", "apart", "scales", "far from zero", "0.1", "0.01", "0.001"],
