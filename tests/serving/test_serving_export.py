@@ -252,6 +252,6 @@ def test_an_export_that_does_not_fit_is_one_line_and_nothing(
   code = main.main(["export", str(run), "-o", str(target)])
   shown = capfd.readouterr().err.strip()
   assert code == main.EXIT_BAD_INPUT and "\n" not in shown
-  assert "No space left on device; it takes" in shown
+  assert "No space left on device; it needs" in shown
   assert "SaveV2" not in shown and "node" not in shown
   assert not list(target.parents[1].iterdir())
